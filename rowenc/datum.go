@@ -24,11 +24,15 @@ const (
 	payloadBigDecimal   payload = 8  // zigzag varint exponent, sign byte, uvarint length, big-endian bytes
 	payloadOtherDecimal payload = 9  // one byte: 0 NaN, 1 infinity, 2 -infinity
 	payloadInterval     payload = 10 // zigzag varints: months, days, microseconds
-	payloadArray        payload = 11 // uvarint oid, zigzag varint modifier, uvarint length of the rest, uvarint count, datums
+	// payloadArray: uvarint oid, zigzag varint modifier, uvarint length of the rest, uvarint count, datums, and the dimensions unless there is
+	// one with the lower bound 1: for each uvarint length, zigzag varint lower bound.
+	payloadArray payload = 11
+	// payloadRow: uvarint length of the rest, uvarint count, for each field that is not NULL uvarint id and datum.
+	payloadRow payload = 12
 )
 
-// maxArrayDepth bounds the recursion of decoding: arrays hold scalars only.
-const maxArrayDepth = 1
+// maxArrayDepth bounds the recursion of decoding. Arrays hold arrays only where their elements are of a domain over arrays.
+const maxArrayDepth = 1000
 
 // EncodeDatum returns d alone, self-describing: for ColumnDescriptor.Missing and statistics.
 func EncodeDatum(d types.Datum) ([]byte, error) { return AppendDatum(nil, d) }
@@ -55,7 +59,7 @@ func decodeDatum(b []byte, depth int) (types.Datum, []byte, error) {
 	if len(b) == 0 {
 		return types.Null, nil, corrupt("empty datum")
 	}
-	if b[0] > byte(payloadArray) {
+	if b[0] > byte(payloadRow) {
 		return types.Null, nil, corrupt("unknown kind of datum")
 	}
 	return decodePayload(b[1:], payload(b[0]), depth)
@@ -92,6 +96,8 @@ func payloadOf(d types.Datum) (payload, error) {
 		return payloadInterval, nil
 	case types.KindArray:
 		return payloadArray, nil
+	case types.KindRow:
+		return payloadRow, nil
 	}
 	return 0, mismatch(classNone, d)
 }
@@ -134,6 +140,8 @@ func appendPayload(dst []byte, p payload, d types.Datum) ([]byte, error) {
 		return binary.AppendVarint(dst, iv.Micros), nil
 	case payloadArray:
 		return appendArray(dst, d.Array())
+	case payloadRow:
+		return appendRow(dst, d.Record())
 	}
 	return dst, nil
 }
@@ -145,19 +153,72 @@ func signByte(negative bool) byte {
 	return 0
 }
 
+func appendRow(dst []byte, r *types.Record) ([]byte, error) {
+	count := 0
+	for _, f := range r.Fields {
+		if !f.IsNull() {
+			count++
+		}
+	}
+	body := binary.AppendUvarint(nil, uint64(count))
+	for i, f := range r.Fields {
+		if f.IsNull() {
+			continue
+		}
+		var err error
+		if body, err = AppendDatum(binary.AppendUvarint(body, uint64(r.ID(i))), f); err != nil {
+			return nil, err
+		}
+	}
+	return append(binary.AppendUvarint(dst, uint64(len(body))), body...), nil
+}
+
+func decodeRow(b []byte, depth int) (types.Datum, []byte, error) {
+	if depth == maxArrayDepth {
+		return types.Null, nil, corrupt("depth of a record")
+	}
+	body, rest, err := takeBytes(b)
+	if err != nil {
+		return types.Null, nil, err
+	}
+	count, body, err := takeUvarint(body)
+	if err != nil {
+		return types.Null, nil, err
+	}
+	if count > uint64(len(body)) {
+		return types.Null, nil, corrupt("bad record")
+	}
+	ids, fields := make([]uint32, count), make(types.Row, count)
+	for i := range fields {
+		var id uint64
+		if id, body, err = takeUvarint(body); err != nil {
+			return types.Null, nil, err
+		}
+		if id == 0 || id > math.MaxUint32 {
+			return types.Null, nil, corrupt("field of a record")
+		}
+		ids[i] = uint32(id)
+		if fields[i], body, err = decodeDatum(body, depth+1); err != nil {
+			return types.Null, nil, err
+		}
+	}
+	if len(body) != 0 {
+		return types.Null, nil, corrupt("bytes after a record")
+	}
+	return types.NewStoredRecord(ids, fields), rest, nil
+}
+
 func appendArray(dst []byte, a *types.Array) ([]byte, error) {
 	dst = binary.AppendUvarint(dst, uint64(a.Elem.OID))
 	dst = binary.AppendVarint(dst, int64(a.Elem.Mod))
 	body := binary.AppendUvarint(nil, uint64(len(a.Elems)))
 	for _, e := range a.Elems {
-		if e.Kind() == types.KindArray {
-			return nil, mismatch(classNone, e)
-		}
 		var err error
 		if body, err = AppendDatum(body, e); err != nil {
 			return nil, err
 		}
 	}
+	body = appendDims(body, a)
 	return append(binary.AppendUvarint(dst, uint64(len(body))), body...), nil
 }
 
@@ -173,6 +234,9 @@ func skipPayload(b []byte, p payload) ([]byte, error) {
 	case payloadFloat64:
 		return skipN(b, 8)
 	case payloadBytes:
+		_, rest, err := takeBytes(b)
+		return rest, err
+	case payloadRow:
 		_, rest, err := takeBytes(b)
 		return rest, err
 	case payloadOtherDecimal:
@@ -290,6 +354,8 @@ func decodePayload(b []byte, p payload, depth int) (types.Datum, []byte, error) 
 		return decodeInterval(b)
 	case payloadArray:
 		return decodeArray(b, depth)
+	case payloadRow:
+		return decodeRow(b, depth)
 	}
 	return types.Null, nil, corrupt("unknown kind of datum")
 }
@@ -374,14 +440,19 @@ func decodeArray(b []byte, depth int) (types.Datum, []byte, error) {
 	if count > uint64(len(body)) || oid > math.MaxUint32 {
 		return types.Null, nil, corrupt("bad array")
 	}
-	a := &types.Array{Elem: types.Type{OID: types.OID(oid), Mod: mod}, Elems: make([]types.Datum, count)}
-	for i := range a.Elems {
-		if a.Elems[i], body, err = decodeDatum(body, depth+1); err != nil {
+	elem, elems := types.Type{OID: types.OID(oid), Mod: mod}, make([]types.Datum, count)
+	for i := range elems {
+		if elems[i], body, err = decodeDatum(body, depth+1); err != nil {
 			return types.Null, nil, err
 		}
 	}
-	if len(body) != 0 {
-		return types.Null, nil, corrupt("bytes after an array")
+	if len(body) == 0 {
+		return types.NewArray(&types.Array{Elem: elem, Elems: elems}), rest, nil
 	}
-	return types.NewArray(a), rest, nil
+	dims, err := takeDims(body)
+	if err != nil {
+		return types.Null, nil, err
+	}
+	d, err := arrayOf(elem, elems, dims)
+	return d, rest, err
 }

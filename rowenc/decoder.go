@@ -36,6 +36,8 @@ type storedColumn struct {
 	id      uint32
 	dst     int
 	missing types.Datum // value of the column in rows that do not contain it
+	// row is the column's type if values are records, which are stored without the names and types of their fields.
+	row *types.Type
 }
 
 // keyColumn is a column of a key; dst is its position in the output row, -1 if it is not requested.
@@ -62,10 +64,16 @@ func (d *Decoder) Init(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, 
 			return pgerror.New(pgerror.InternalError, "index %q does not hold column %q", ix.Name, col.Name)
 		}
 		s := storedColumn{id: col.ID, dst: dst}
+		if col.Type.HasRow() {
+			s.row = &col.Type
+		}
 		if isPrimary && col.Missing != nil && !inKey(ix, col.ID) {
 			var err error
 			if s.missing, err = DecodeDatum(col.Missing); err != nil {
 				return err
+			}
+			if s.row != nil {
+				s.missing = types.Conform(s.missing, *s.row)
 			}
 		}
 		d.stored = append(d.stored, s)
@@ -194,6 +202,9 @@ func (d *Decoder) decodeColumns(b []byte, dst types.Row) error {
 		}
 		if dst[want.dst], b, err = d.decodePayload(b, p); err != nil {
 			return err
+		}
+		if want.row != nil {
+			dst[want.dst] = types.Conform(dst[want.dst], *want.row)
 		}
 		known = false
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/percodb/percodb/sql/types"
 )
@@ -22,6 +23,8 @@ const (
 	classUUID
 	classDecimal
 	classInterval
+	classJSONB
+	classRow
 )
 
 // The first byte of an encoded column. Values start with 0x01…0xFE, complemented or not, so that
@@ -56,9 +59,10 @@ const (
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
 func classOf(t types.Type) class {
+	t = t.Underlying()
 	switch t.OID {
 	case types.OIDInt4, types.OIDInt8, types.OIDInt2, types.OIDOid, types.OIDDate, types.OIDTime,
-		types.OIDTimestamp, types.OIDTimestamptz, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole:
+		types.OIDTimestamp, types.OIDTimestamptz, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRegproc, types.OIDRegprocedure, types.OIDRegoper, types.OIDRegoperator:
 		return classInt
 	case types.OIDText, types.OIDVarchar, types.OIDBytea, types.OIDName, types.OIDChar, types.OIDUnknown:
 		return classBytes
@@ -74,6 +78,30 @@ func classOf(t types.Type) class {
 		return classDecimal
 	case types.OIDInterval:
 		return classInterval
+	case types.OIDJSONB:
+		return classJSONB
+	}
+	switch {
+	case t.IsEnum():
+		return classBytes // the position of the label
+	case t.IsComposite():
+		for i := range t.Def.Fields {
+			if classOf(t.Def.Fields[i].Type) == classNone {
+				return classNone
+			}
+		}
+		return classRow
+	}
+	if m := t.Methods(); m != nil && !m.Unordered {
+		if m.Kind == types.KindInt {
+			return classInt
+		}
+		return classBytes
+	}
+	if elem := t.Elem(); elem.Valid() {
+		if c := classOf(elem); c != classNone {
+			return classArray | c
+		}
 	}
 	return classNone
 }
@@ -136,8 +164,33 @@ func appendOrdered(dst []byte, t types.Type, d types.Datum, desc, nullsFirst boo
 		}
 		days, micros := intervalOrder(d.Interval())
 		dst = appendOrderedInt(appendOrderedInt(dst, days), micros)
+	case classJSONB:
+		if d.Kind() != types.KindBytes {
+			return nil, mismatch(c, d)
+		}
+		var err error
+		if dst, err = appendOrderedJSONB(dst, d.JSONB(), true); err != nil {
+			return nil, err
+		}
+	case classRow:
+		if d.Kind() != types.KindRow {
+			return nil, mismatch(c, d)
+		}
+		var err error
+		if dst, err = appendOrderedRow(dst, t.Underlying().Def, d.Record()); err != nil {
+			return nil, err
+		}
 	default:
-		return nil, unsupportedKey(t)
+		if c&classArray == 0 {
+			return nil, unsupportedKey(t)
+		}
+		if d.Kind() != types.KindArray {
+			return nil, mismatch(c, d)
+		}
+		var err error
+		if dst, err = appendOrderedArray(dst, d.Array(), t.Underlying().Elem()); err != nil {
+			return nil, err
+		}
 	}
 	if desc {
 		complement(dst[start:])
@@ -242,8 +295,18 @@ func intervalOfOrder(days, micros int64) types.Interval {
 
 // lossy reports whether the key encoding of d cannot give back d exactly.
 func lossy(t types.Type, d types.Datum) bool {
+	t = t.Underlying()
 	switch d.Kind() {
+	case types.KindRow:
+		for i, f := range d.Record().Fields {
+			if lossy(t.Def.Fields[i].Type, f) {
+				return true
+			}
+		}
 	case types.KindBytes:
+		if t.OID == types.OIDJSONB {
+			return lossyJSONB(d.JSONB())
+		}
 		b := d.Bytes()
 		return t.OID == types.OIDBPChar && len(b) > 0 && b[len(b)-1] == ' '
 	case types.KindFloat:
@@ -253,6 +316,9 @@ func lossy(t types.Type, d types.Datum) bool {
 		return !canonicalDecimal(d.Decimal())
 	case types.KindInterval:
 		return intervalOfOrder(intervalOrder(d.Interval())) != d.Interval()
+	case types.KindArray:
+		elem := t.Underlying().Elem()
+		return slices.ContainsFunc(d.Array().Elems, func(e types.Datum) bool { return lossy(elem, e) })
 	}
 	return false
 }
@@ -281,7 +347,7 @@ func skipOrdered(b []byte, c class, desc bool) ([]byte, error) {
 		return skipN(b, 9)
 	case classUUID:
 		return skipN(b, 17)
-	case classBytes, classBlankPadded:
+	case classBytes, classBlankPadded, classRow:
 		end := bytes.IndexByte(b[1:], bytesEnd^mask)
 		if end < 0 {
 			return nil, corrupt("string without end in key")
@@ -289,6 +355,11 @@ func skipOrdered(b []byte, c class, desc bool) ([]byte, error) {
 		return b[end+2:], nil
 	case classDecimal:
 		return skipOrderedDecimal(b, mask)
+	case classJSONB:
+		return skipOrderedJSONB(b, mask)
+	}
+	if c&classArray != 0 {
+		return skipOrderedArray(b, c, desc)
 	}
 	return nil, corrupt("key column of a type that is not indexed")
 }
@@ -371,6 +442,8 @@ func decodeOrdered(b []byte, t types.Type, c class, desc bool) (types.Datum, []b
 		return types.Int(v), rest, err
 	case classBytes, classBlankPadded:
 		return decodeOrderedBytes(b, mask)
+	case classRow:
+		return decodeOrderedRow(b, mask, t.Underlying().Def)
 	case classBool:
 		tag := b[0] ^ mask
 		if tag != tagTrue && tag != tagFalse {
@@ -395,6 +468,11 @@ func decodeOrdered(b []byte, t types.Type, c class, desc bool) (types.Datum, []b
 		return decodeOrderedDecimal(b, mask)
 	case classInterval:
 		return decodeOrderedInterval(b, mask)
+	case classJSONB:
+		return decodeOrderedJSONB(b, mask)
+	}
+	if c&classArray != 0 {
+		return decodeOrderedArray(b, t, c, desc)
 	}
 	return types.Null, nil, corrupt("key column of a type that is not indexed")
 }

@@ -18,12 +18,16 @@ import (
 // keyTypes are the types that may be indexed, one of each class and each peculiarity.
 var keyTypes = []types.Type{
 	types.TInt8, types.TBool, types.TFloat8, types.TText, types.TBytea, types.TBPChar, types.TUUID,
-	types.TNumeric, types.TInterval, types.TTimestamp,
+	types.TNumeric, types.TInterval, types.TTimestamp, types.TJSONB,
+	types.TInt8.ArrayOf(), types.TText.ArrayOf(), types.TNumeric.ArrayOf(), types.TJSONB.ArrayOf(), types.TBPChar.ArrayOf(),
 }
 
 // randomDatum makes a datum of type t out of few and out of wide values, so that equal, neighbouring
 // and extreme ones all meet.
 func randomDatum(r *rand.Rand, t types.Type) types.Datum {
+	if elem := t.Elem(); elem.Valid() {
+		return randomArray(r, elem)
+	}
 	switch t.OID {
 	case types.OIDInt8, types.OIDTimestamp:
 		edges := []int64{math.MinInt64, math.MaxInt64, 0, -1, -16, -17, 207, 208, 255, 256, -256, -257, 65535, 65536, -65537}
@@ -49,6 +53,8 @@ func randomDatum(r *rand.Rand, t types.Type) types.Datum {
 		return types.Bytes(b)
 	case types.OIDNumeric:
 		return types.Decimal(randomDecimal(r))
+	case types.OIDJSONB:
+		return randomJSONB(r)
 	case types.OIDInterval:
 		return types.NewInterval(types.Interval{
 			Months: int32(r.Intn(7) - 3), Days: int32(r.Intn(121) - 60),
@@ -56,6 +62,52 @@ func randomDatum(r *rand.Rand, t types.Type) types.Datum {
 		})
 	}
 	panic("no such type")
+}
+
+// randomArray makes a small array of up to three dimensions.
+func randomArray(r *rand.Rand, elem types.Type) types.Datum {
+	n := 1
+	dims := make([]types.Dim, r.Intn(4))
+	for i := range dims {
+		dims[i] = types.Dim{Low: int32(r.Intn(3)), Len: int32(1 + r.Intn(2))}
+		n *= int(dims[i].Len)
+	}
+	elems := make([]types.Datum, n*min(len(dims), 1))
+	for i := range elems {
+		if r.Intn(4) > 0 {
+			elems[i] = randomDatum(r, elem)
+		}
+	}
+	return types.NewDimArray(elem, elems, dims)
+}
+
+// randomJSONB makes a jsonb of few members, so that equal and neighbouring ones meet.
+func randomJSONB(r *rand.Rand) types.Datum {
+	d, err := types.ParseText(types.TJSONB, randomJSON(r, 3), nil)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func randomJSON(r *rand.Rand, depth int) string {
+	scalars := []string{"null", "true", "false", "0", "1", "1.0", "-1", "-1.50", "20", "1e20", `""`, `"\u0001"`, `"a"`, `"ab"`, `"a\u0002"`, `"b"`}
+	if depth == 0 || r.Intn(3) == 0 {
+		return scalars[r.Intn(len(scalars))]
+	}
+	var members []string
+	object := r.Intn(2) == 0
+	for range r.Intn(4) {
+		member := randomJSON(r, depth-1)
+		if object {
+			member = []string{`""`, `"a"`, `"b"`, `"aa"`, `"\u0001"`}[r.Intn(5)] + ":" + member
+		}
+		members = append(members, member)
+	}
+	if object {
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	return "[" + strings.Join(members, ",") + "]"
 }
 
 func randomBytes(r *rand.Rand, alphabet string) []byte {
@@ -85,11 +137,46 @@ func randomDecimal(r *rand.Rand) *apd.Decimal {
 	return d
 }
 
+func compareArrays(elem types.Type, a, b *types.Array) int {
+	for i := 0; i < len(a.Elems) && i < len(b.Elems); i++ {
+		x, y := a.Elems[i], b.Elems[i]
+		c := compareInts(int64(boolInt(x.IsNull())), int64(boolInt(y.IsNull())))
+		if c == 0 && !x.IsNull() {
+			c = compareDatums(elem, x, y)
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	if c := compareInts(int64(len(a.Elems)), int64(len(b.Elems))); c != 0 {
+		return c
+	}
+	if c := compareInts(int64(a.NDims()), int64(b.NDims())); c != 0 {
+		return c
+	}
+	for i := range a.NDims() {
+		if c := compareInts(int64(a.Dim(i).Len), int64(b.Dim(i).Len)); c != 0 {
+			return c
+		}
+	}
+	for i := range a.NDims() {
+		if c := compareInts(int64(a.Dim(i).Low), int64(b.Dim(i).Low)); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
 // compareDatums is PostgreSQL's ordering, written without regard to speed or to the encoding.
 func compareDatums(t types.Type, a, b types.Datum) int {
+	if t.IsArray() {
+		return compareArrays(t.Elem(), a.Array(), b.Array())
+	}
 	switch t.OID {
 	case types.OIDBool:
 		return compareInts(a.Int(), b.Int())
+	case types.OIDJSONB:
+		return types.Compare(a, b, t)
 	case types.OIDInt8, types.OIDTimestamp:
 		return compareInts(a.Int(), b.Int())
 	case types.OIDFloat8:
@@ -271,7 +358,7 @@ func TestDatumRoundTrip(t *testing.T) {
 	for range 5000 {
 		typ := keyTypes[r.Intn(len(keyTypes))]
 		d := randomDatum(r, typ)
-		if r.Intn(5) == 0 {
+		if r.Intn(5) == 0 && !typ.IsArray() {
 			a := &types.Array{Elem: typ}
 			for range r.Intn(4) {
 				a.Elems = append(a.Elems, randomDatum(r, typ), types.Null)

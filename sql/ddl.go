@@ -310,9 +310,6 @@ func (p *parser) indexColumn() ast.IndexColumn {
 // createView reads CREATE VIEW.
 func (p *parser) createView(pos ast.Pos, orReplace bool, persistence ast.Persistence) ast.Statement {
 	c := &ast.CreateView{Pos: pos, OrReplace: orReplace, Persistence: persistence}
-	if persistence == ast.Temporary {
-		p.notYet(pos, "CREATE TEMPORARY VIEW", "Create a permanent view and drop it when done.")
-	}
 	if c.Recursive = p.isWord(kw.Recursive); c.Recursive {
 		p.lacking(pos, "CREATE")
 		p.advance()
@@ -359,9 +356,6 @@ func (p *parser) textSince(start int32) string {
 
 func (p *parser) createSequence(pos ast.Pos, persistence ast.Persistence) ast.Statement {
 	p.expectWord(kw.Sequence)
-	if persistence == ast.Temporary {
-		p.notYet(pos, "CREATE TEMPORARY SEQUENCE", "Create a permanent sequence and drop it when done.")
-	}
 	c := &ast.CreateSequence{Pos: pos, Persistence: persistence, IfNotExists: p.ifNotExists()}
 	c.Name = p.tableName()
 	for p.sequenceOption(&c.SequenceOptions) {

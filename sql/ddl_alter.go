@@ -95,7 +95,11 @@ func (p *parser) alterOther(pos ast.Pos) ast.Statement {
 		return p.ownerOnly(pos, p.alterObject(pos, p.object("SCHEMA", plainWord), "ro"), "ALTER SCHEMA", "Create another schema.")
 	}
 	if word == kw.Database {
-		return p.ownerOnly(pos, p.alterDatabase(pos), "ALTER DATABASE", objectHint(word))
+		st := p.alterDatabase(pos)
+		if set, ok := st.(*ast.AlterDatabaseSet); ok && set.Set != nil {
+			return st
+		}
+		return p.ownerOnly(pos, st, "ALTER DATABASE", objectHint(word))
 	}
 	if p.acceptObserver() {
 		return p.alterObserver(pos)
@@ -416,7 +420,6 @@ func (p *parser) foreignCommand(pos ast.Pos) ast.AlterCommand {
 		return c
 	}
 	if action := p.rowSecurity(); action != "" {
-		lacks("ROW LEVEL SECURITY", "Filter in a view.")
 		c.Action = action
 		return c
 	}

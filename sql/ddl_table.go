@@ -189,11 +189,9 @@ func (p *parser) tableOptions(c *ast.CreateTable) {
 }
 
 func (p *parser) onCommit(c *ast.CreateTable) {
-	pos := p.here()
 	switch {
 	case p.acceptWords(kw.Preserve, kw.Rows):
 		c.OnCommit = "PRESERVE ROWS"
-		return
 	case p.acceptWords(kw.Delete, kw.Rows):
 		c.OnCommit = "DELETE ROWS"
 	case p.acceptWord(kw.Drop):
@@ -201,7 +199,6 @@ func (p *parser) onCommit(c *ast.CreateTable) {
 	default:
 		p.unexpected()
 	}
-	p.notYet(pos, "ON COMMIT with another action than PRESERVE ROWS", "Drop or truncate the table in the transaction.")
 }
 
 // partitionBy reads PARTITION BY strategy (keys).

@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -67,7 +69,7 @@ func (p *parser) overriding() string {
 	return which
 }
 
-// steps reads the way into a part of a column that is assigned to; nil if the column is whole.
+// steps reads the way into a part of a column that is assigned to; nil if the column is whole. Fields are refused.
 func (p *parser) steps() []ast.Step {
 	var steps []ast.Step
 	for pos := p.here(); p.err == nil; {
@@ -85,7 +87,7 @@ func (p *parser) steps() []ast.Step {
 			}
 			steps = append(steps, ast.Step{Field: p.colLabel()})
 		default:
-			if steps != nil {
+			if slices.ContainsFunc(steps, func(s ast.Step) bool { return s.Subscript == nil }) {
 				p.notYet(pos, "Assigning to a part of a column", "Assign the whole column.")
 			}
 			return steps
@@ -347,7 +349,6 @@ func (p *parser) dmlWhere() ast.Expr {
 // merge reads MERGE.
 func (p *parser) merge(with *ast.With) *ast.Merge {
 	m := &ast.Merge{Pos: p.here(), With: with}
-	p.notYet(m.Pos, "MERGE", "Use INSERT … ON CONFLICT DO UPDATE.")
 	p.expectWords(kw.Merge, kw.Into)
 	m.Only, m.Table, m.Alias = p.target()
 	p.expectWord(kw.Using)

@@ -588,6 +588,9 @@ func (p *parser) typedLiteral() ast.Expr {
 		p.unexpected()
 		return nil
 	}
+	if typ.Keyword && len(typ.Mods) == 1 && p.toks[p.pos-1].kind != ')' {
+		typ.Mods, typ.Keyword = nil, false // char 'abc' and bit '101' are not char(1) and bit(1).
+	}
 	lit := p.constant(t)
 	if len(typ.Name) == 1 && typ.Name[0] == "interval" && typ.Mods == nil {
 		typ.Mods = p.intervalMods()

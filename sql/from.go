@@ -80,9 +80,8 @@ func (p *parser) joinKind() (kind ast.JoinKind, ok bool) {
 func (p *parser) joinCondition(join *ast.Join) {
 	if p.acceptWord(kw.Using) {
 		join.Using = p.columnList()
-		if pos := p.here(); p.acceptWord(kw.As) {
+		if p.acceptWord(kw.As) {
 			join.UsingAlias = p.colID()
-			p.notYet(pos, "An alias of JOIN … USING", "Name the columns by their own tables.")
 		}
 		return
 	}
@@ -381,7 +380,6 @@ func (p *parser) anyConstant() ast.Expr {
 
 // rowsFrom reads ROWS FROM (function [AS (columns)], …) [WITH ORDINALITY] [alias].
 func (p *parser) rowsFrom(pos ast.Pos, lateral bool) *ast.RowsFrom {
-	p.notYet(pos, "ROWS FROM", "Join the functions with ordinality instead.")
 	p.pos += 3
 	r := &ast.RowsFrom{Pos: pos, Lateral: lateral}
 	for first := true; first || p.accept(','); first = false {

@@ -113,7 +113,6 @@ func (p *parser) specialForm(word kw.Word, pos ast.Pos) (x ast.Expr, special boo
 		p.advance()
 		call := p.simpleCall(pos, "grouping", 0)
 		call.Syntax = ast.GroupingSyntax
-		p.notYet(pos, "GROUPING", "Grouping sets are not supported either.")
 		return call, true
 	case kw.Treat:
 		return p.treat(pos), true
@@ -293,13 +292,11 @@ func (p *parser) substring(pos ast.Pos) ast.Expr {
 			call.Syntax = ast.SubstringFor
 		}
 	default:
-		at := p.here()
 		p.expectWord(kw.Similar)
 		call.Syntax = ast.SubstringSimilar
 		call.Args = append(call.Args, p.expr())
 		p.expectWord(kw.Escape)
 		call.Args = append(call.Args, p.expr())
-		p.notYet(at, "SUBSTRING … SIMILAR", "Use substring(text FROM pattern) with a POSIX pattern.")
 	}
 	p.expect(')')
 	return call
@@ -493,14 +490,14 @@ func (p *parser) callClauses(c *ast.Call) {
 			c.Over = p.windowSpec()
 			c.Over.Parens = true
 		} else {
-			c.Over = &ast.Window{Name: p.colID()}
+			c.Over = &ast.Window{Pos: p.posOf(p.cur()), Name: p.colID()}
 		}
 	}
 }
 
 // windowSpec reads ([name] [PARTITION BY …] [ORDER BY …] [frame]).
 func (p *parser) windowSpec() *ast.Window {
-	w := &ast.Window{}
+	w := &ast.Window{Pos: p.posOf(p.cur())}
 	p.expect('(')
 	if t := p.cur(); isColID(t) && !windowWord(t.kw) {
 		w.Name = p.colID()
@@ -524,50 +521,74 @@ func windowWord(word kw.Word) bool {
 	return word == kw.Partition || word == kw.Rows || word == kw.Range || word == kw.Groups
 }
 
-// frame reads a frame clause and returns it in canonical form.
-func (p *parser) frame() string {
-	s := upper(p.cur().kw)
+// frame reads a frame clause.
+func (p *parser) frame() *ast.Frame {
+	f := &ast.Frame{Mode: ast.FrameMode(upper(p.cur().kw)), End: ast.FrameBound{Kind: ast.CurrentRow}}
 	p.advance()
-	if p.acceptWord(kw.Between) {
-		s += " BETWEEN " + p.frameBound()
+	pos := p.here()
+	if f.Between = p.acceptWord(kw.Between); f.Between {
+		pos = p.here()
+		f.Start = p.frameBound()
 		p.expectWord(kw.And)
-		s += " AND " + p.frameBound()
+		endPos := p.here()
+		f.End = p.frameBound()
+		p.checkFrame(f, pos, endPos)
 	} else {
-		s += " " + p.frameBound()
+		f.Start = p.frameBound()
+		p.checkFrame(f, pos, pos)
 	}
 	if !p.acceptWord(kw.Exclude) {
-		return s
+		return f
 	}
 	switch {
 	case p.acceptWords(kw.Current, kw.Row):
-		return s + " EXCLUDE CURRENT ROW"
+		f.Exclude = ast.ExcludeCurrentRow
 	case p.acceptWord(kw.Group):
-		return s + " EXCLUDE GROUP"
+		f.Exclude = ast.ExcludeGroup
 	case p.acceptWord(kw.Ties):
-		return s + " EXCLUDE TIES"
+		f.Exclude = ast.ExcludeTies
+	default:
+		p.expectWords(kw.No, kw.Others)
 	}
-	p.expectWords(kw.No, kw.Others)
-	return s
+	return f
 }
 
-func (p *parser) frameBound() string {
-	s := ""
+// checkFrame refuses bounds between which there can be no row.
+func (p *parser) checkFrame(f *ast.Frame, pos, endPos ast.Pos) {
+	start, end := f.Start.Kind, f.End.Kind
+	switch {
+	case p.err != nil:
+	case start == ast.UnboundedFollowing:
+		p.failAt(pos, pgerror.WindowingError, "frame start cannot be UNBOUNDED FOLLOWING")
+	case !f.Between && start == ast.OffsetFollowing:
+		p.failAt(pos, pgerror.WindowingError, "frame starting from following row cannot end with current row")
+	case end == ast.UnboundedPreceding:
+		p.failAt(endPos, pgerror.WindowingError, "frame end cannot be UNBOUNDED PRECEDING")
+	case start == ast.CurrentRow && end == ast.OffsetPreceding:
+		p.failAt(endPos, pgerror.WindowingError, "frame starting from current row cannot have preceding rows")
+	case start == ast.OffsetFollowing && end < ast.OffsetFollowing:
+		p.failAt(endPos, pgerror.WindowingError, "frame starting from following row cannot have preceding rows")
+	}
+}
+
+func (p *parser) frameBound() ast.FrameBound {
+	b := ast.FrameBound{Kind: ast.OffsetPreceding}
 	switch {
 	case p.acceptWords(kw.Current, kw.Row):
-		return "CURRENT ROW"
+		b.Kind = ast.CurrentRow
+		return b
 	case p.isWord(kw.Unbounded) && (p.peek(1).kw == kw.Preceding || p.peek(1).kw == kw.Following):
 		p.advance()
-		s = "UNBOUNDED"
+		b.Kind = ast.UnboundedPreceding
 	default:
-		x := p.expr()
-		if p.err != nil {
-			return ""
+		if b.Offset = p.expr(); p.err != nil {
+			return b
 		}
-		s = x.String()
 	}
 	if p.acceptWord(kw.Preceding) {
-		return s + " PRECEDING"
+		return b
 	}
 	p.expectWord(kw.Following)
-	return s + " FOLLOWING"
+	b.Kind = map[ast.BoundKind]ast.BoundKind{ast.OffsetPreceding: ast.OffsetFollowing, ast.UnboundedPreceding: ast.UnboundedFollowing}[b.Kind]
+	return b
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// lacking notes that percodb does not have the objects of the kind that the current word names, unless it does: roles and
-// privileges.
+// lacking notes that percodb does not have the objects of the kind that the current word names, unless it does: roles,
+// privileges and types.
 func (p *parser) lacking(pos ast.Pos, verb string) {
 	word := p.cur().kw
 	next := p.peek(1).kw
-	if word == kw.Role || word == kw.Group || word == kw.User && next != kw.Mapping ||
-		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By {
+	if word == kw.Type || word == kw.Domain || word == kw.Role || word == kw.Group || word == kw.User && next != kw.Mapping ||
+		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy {
 		return
 	}
 	what := verb + " " + upper(word)
@@ -370,9 +370,6 @@ func (p *parser) comment(pos ast.Pos) ast.Statement {
 		p.lacking(pos, "COMMENT ON")
 	}
 	c := &ast.Comment{Pos: pos, Object: p.commented()}
-	if c.OnDomain != nil {
-		p.notYet(pos, "COMMENT ON the constraint of a domain", "percodb has no domains.")
-	}
 	p.expectWord(kw.Is)
 	c.Text = p.textOrNull()
 	return c

@@ -306,7 +306,6 @@ func (p *parser) selectCore() *ast.Select {
 // into reads INTO of SELECT.
 func (p *parser) into() *ast.Into {
 	into := &ast.Into{Pos: p.here()}
-	p.notYet(into.Pos, "SELECT INTO", "Use CREATE TABLE … AS.")
 	p.advance()
 	into.Persistence = p.persistence()
 	p.acceptWord(kw.Table)
@@ -371,9 +370,8 @@ func (p *parser) selectItem() ast.SelectItem {
 // groupBy reads GROUP BY.
 func (p *parser) groupBy(s *ast.Select) {
 	p.expectWords(kw.Group, kw.By)
-	if pos := p.here(); p.acceptWord(kw.Distinct) {
+	if p.acceptWord(kw.Distinct) {
 		s.GroupSets = true
-		p.notYet(pos, "GROUP BY DISTINCT", "Without grouping sets DISTINCT has no effect: leave it out.")
 	} else {
 		p.acceptWord(kw.All)
 	}
@@ -412,7 +410,6 @@ func (p *parser) groupItem() ast.Expr {
 		return p.expr()
 	}
 	p.expect(')')
-	p.notYet(set.Pos, "GROUP BY with GROUPING SETS, ROLLUP or CUBE", "Write one SELECT for each grouping and join them with UNION ALL.")
 	return set
 }
 
@@ -542,9 +539,7 @@ func (p *parser) fetchCount(q *ast.Query) {
 		p.expectWord(kw.Rows)
 	}
 	q.Limit = count
-	if pos := p.here(); p.acceptWords(kw.With, kw.Ties) {
-		q.Ties = true
-		p.notYet(pos, "FETCH … WITH TIES", "Use a subquery that finds the last value.")
+	if q.Ties = p.acceptWords(kw.With, kw.Ties); q.Ties {
 		return
 	}
 	p.expectWord(kw.Only)

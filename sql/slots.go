@@ -13,7 +13,7 @@ import (
 //
 //   - literals from ORDER BY, GROUP BY, LIMIT, OFFSET, FETCH or a window frame to the clause's end,
 //     the observer of percodb.changes, and type modifiers, are pinned: their value is in the key, their slot is -1;
-//   - with GROUP BY or SELECT DISTINCT the planner compares expressions, so equal literals share a
+//   - with GROUP BY, OVER or SELECT DISTINCT the planner compares expressions, so equal literals share a
 //     slot whose number is in the key, and a literal equal to a pinned one is pinned too.
 type slotter struct {
 	shared bool
@@ -101,7 +101,7 @@ func pinLiterals(s *scanner, toks []token, shared *bool) (int, *pgerror.Error) {
 			if pinDepth < 0 && startsPinned(toks, i, depth) {
 				pinDepth = depth
 			}
-			if t.kw == kw.Group && follows(toks, i, kw.By) ||
+			if t.kw == kw.Group && follows(toks, i, kw.By) || t.kw == kw.Over ||
 				t.kw == kw.Distinct && i > 0 && toks[i-1].kw == kw.Select {
 				*shared = true
 			}

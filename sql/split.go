@@ -232,11 +232,23 @@ func (l *Lexer) position(offset int) int {
 // cacheable reports whether the statement is one whose plan may be kept under its key.
 func cacheable(toks []token) bool {
 	if toks[0].kind == '(' {
-		return true
+		return !selectsInto(toks)
 	}
 	switch toks[0].kw {
-	case keyword.Select, keyword.Insert, keyword.Update, keyword.Delete, keyword.Values, keyword.With, keyword.Table:
+	case keyword.Select, keyword.With:
+		return !selectsInto(toks)
+	case keyword.Insert, keyword.Update, keyword.Delete, keyword.Values, keyword.Table:
 		return true
+	}
+	return false
+}
+
+// selectsInto reports whether a query has SELECT … INTO, which makes a table.
+func selectsInto(toks []token) bool {
+	for i := 1; i < len(toks); i++ {
+		if toks[i].kw == keyword.Into && toks[i-1].kw != keyword.Insert && toks[i-1].kw != keyword.Merge {
+			return true
+		}
 	}
 	return false
 }

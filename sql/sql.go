@@ -35,6 +35,7 @@ type Statement struct {
 	Key      []byte    // valid until the Lexer's next call; nil: no plan is kept
 	Literals []Literal // valid until the Lexer's next call
 	Planned  bool      // it is one of the statements that have plans
+	Inner    bool      // it is part of another one, such as DECLARE, EXPLAIN or PREPARE
 	Text     string    // this statement's own text, trimmed of blanks and comments
 	Offset   int       // byte offset of Text in the query text
 	Params   int       // the highest $n

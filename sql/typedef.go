@@ -11,8 +11,10 @@ func (p *parser) createType(pos ast.Pos) ast.Statement {
 	t := &ast.CreateType{Pos: pos, Name: p.path()}
 	switch {
 	case p.is('('):
+		p.notYet(pos, "CREATE TYPE of a base type", "Use a built-in type with a CHECK constraint.")
 		return &ast.Define{Pos: pos, Kind: "TYPE", Name: t.Name, Items: p.definitions()}
 	case !p.acceptWord(kw.As):
+		p.notYet(pos, "CREATE TYPE of a shell type", "")
 	case p.acceptWord(kw.Enum):
 		t.Kind = "ENUM"
 		p.expect('(')
@@ -22,6 +24,7 @@ func (p *parser) createType(pos ast.Pos) ast.Statement {
 		p.expect(')')
 	case p.acceptWord(kw.Range):
 		t.Kind = "RANGE"
+		p.notYet(pos, "CREATE TYPE … AS RANGE", "Use two columns with a CHECK constraint.")
 		t.Items = p.definitions()
 	default:
 		t.Kind = "COMPOSITE"

@@ -3,6 +3,7 @@ package sql
 import (
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // transaction reads a transaction statement behind its first word; nil if the word begins none.
@@ -241,12 +242,24 @@ func (p *parser) timeZone(st *ast.Set) {
 	case p.acceptWord(kw.Default), p.acceptWord(kw.Local):
 		st.Default = true
 	case p.isWord(kw.Interval):
-		p.notYet(p.here(), "SET TIME ZONE INTERVAL", "Name a time zone, or an offset such as '<+02>-02'.")
+		pos := p.here()
 		st.Interval = p.anyConstant()
+		p.checkZoneInterval(st.Interval, pos)
 	case p.is(tokIdent) && !p.isWord(kw.None):
 		p.unexpected() // no keyword names a time zone
 	default:
 		st.Values = []string{p.settingValue()}
+	}
+}
+
+// checkZoneInterval refuses an offset with fields other than hours and minutes.
+func (p *parser) checkZoneInterval(e ast.Expr, pos ast.Pos) {
+	c, ok := e.(*ast.Cast)
+	if !ok || len(c.Type.Mods) == 0 || c.Type.Mods[0] == ast.IntervalFull {
+		return
+	}
+	if c.Type.Mods[0]&^(ast.IntervalHour|ast.IntervalMinute) != 0 {
+		p.failAt(pos, pgerror.SyntaxError, "time zone interval must be HOUR or HOUR TO MINUTE")
 	}
 }
 

@@ -35,6 +35,8 @@ type (
 		Kind  LiteralKind
 		Slot  int
 		Value string // decoded: no quotes, escapes applied
+		// Typed is the type that context has given the literal, if it is printed as a cast to that; nil: it is printed as it is.
+		Typed *TypeName
 	}
 	// Bool is TRUE or FALSE.
 	Bool struct {
@@ -261,12 +263,60 @@ const (
 
 // Window is an OVER clause: a name, or a specification.
 type Window struct {
+	Pos
 	Parens      bool // written (name) rather than name
 	Name        string
 	PartitionBy []Expr
 	OrderBy     []OrderItem
-	Frame       string // the frame clause as written, "" for the default
+	Frame       *Frame // nil: the default
 }
+
+// Frame is the frame clause of a window.
+type Frame struct {
+	Mode       FrameMode
+	Between    bool // written with both bounds; without, End is the current row
+	Start, End FrameBound
+	Exclude    FrameExclusion
+}
+
+// FrameMode is the unit of a frame's bounds.
+type FrameMode string
+
+// The modes of frames.
+const (
+	FrameRange  FrameMode = "RANGE" // values of the only ORDER BY item
+	FrameRows   FrameMode = "ROWS"
+	FrameGroups FrameMode = "GROUPS" // of rows that are equal in ORDER BY
+)
+
+// FrameBound is one end of a frame. Offset is that of OffsetPreceding and OffsetFollowing.
+type FrameBound struct {
+	Kind   BoundKind
+	Offset Expr
+}
+
+// BoundKind is the kind of a frame's bound, in the order of the rows that the kinds denote.
+type BoundKind uint8
+
+// The kinds of bounds.
+const (
+	UnboundedPreceding BoundKind = iota
+	OffsetPreceding
+	CurrentRow
+	OffsetFollowing
+	UnboundedFollowing
+)
+
+// FrameExclusion is what EXCLUDE takes out of a frame.
+type FrameExclusion string
+
+// The exclusions of frames. EXCLUDE NO OTHERS is ExcludeNone.
+const (
+	ExcludeNone       FrameExclusion = ""
+	ExcludeCurrentRow FrameExclusion = "CURRENT ROW"
+	ExcludeGroup      FrameExclusion = "GROUP"
+	ExcludeTies       FrameExclusion = "TIES"
+)
 
 // TypeName is a type as written; the planner resolves it.
 type TypeName struct {

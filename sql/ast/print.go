@@ -135,6 +135,13 @@ func (p *printer) setting(name string) {
 	p.idents(parts, ".")
 }
 
+// WindowFingerprint is Fingerprint for the specification of a window.
+func WindowFingerprint(w *Window) string {
+	p := printer{slots: true}
+	p.window(w, true)
+	return p.String()
+}
+
 // Fingerprint is a text that two expressions share exactly when they are equal and stay equal whatever
 // the values of their slotted literals are: a plan may depend on it. Positions are not part of it.
 func Fingerprint(x Expr) string {

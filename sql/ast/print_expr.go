@@ -253,6 +253,10 @@ func (p *printer) literal(x *Literal) {
 	switch x.Kind {
 	case LiteralString:
 		p.quoted(x.Value)
+		if x.Typed != nil {
+			p.str("::")
+			p.typeName(x.Typed)
+		}
 	case LiteralBit:
 		p.str("B")
 		p.quoted(x.Value)
@@ -537,7 +541,7 @@ func (p *printer) trim(x *Call) {
 
 // window writes an OVER clause or a window's definition.
 func (p *printer) window(w *Window, over bool) {
-	if over && !w.Parens && w.Name != "" && w.PartitionBy == nil && w.OrderBy == nil && w.Frame == "" {
+	if over && !w.Parens && w.Name != "" && w.PartitionBy == nil && w.OrderBy == nil && w.Frame == nil {
 		p.ident(w.Name)
 		return
 	}
@@ -560,11 +564,45 @@ func (p *printer) window(w *Window, over bool) {
 		next()
 		p.orderBy(w.OrderBy)
 	}
-	if w.Frame != "" {
+	if w.Frame != nil {
 		next()
-		p.str(w.Frame)
+		p.frame(w.Frame)
 	}
 	p.str(")")
+}
+
+func (p *printer) frame(f *Frame) {
+	p.str(string(f.Mode))
+	if f.Between {
+		p.str(" BETWEEN")
+	}
+	p.frameBound(&f.Start)
+	if f.Between {
+		p.str(" AND")
+		p.frameBound(&f.End)
+	}
+	if f.Exclude != ExcludeNone {
+		p.str(" EXCLUDE ")
+		p.str(string(f.Exclude))
+	}
+}
+
+func (p *printer) frameBound(b *FrameBound) {
+	p.str(" ")
+	switch b.Kind {
+	case CurrentRow:
+		p.str("CURRENT ROW")
+		return
+	case UnboundedPreceding, UnboundedFollowing:
+		p.str("UNBOUNDED")
+	default:
+		p.expr(b.Offset)
+	}
+	if b.Kind < CurrentRow {
+		p.str(" PRECEDING")
+	} else {
+		p.str(" FOLLOWING")
+	}
 }
 
 func (p *printer) orderBy(items []OrderItem) {

@@ -61,6 +61,17 @@ func (q *Query) asOfSelect() *Select {
 	}
 }
 
+// TakeInto returns SELECT … INTO as the CREATE TABLE … AS that it stands for, and nil for other queries. It takes INTO out of q.
+func (q *Query) TakeInto() *CreateTable {
+	s := q.asOfSelect()
+	if s == nil || s.Into == nil {
+		return nil
+	}
+	into := s.Into
+	s.Into = nil
+	return &CreateTable{Pos: q.Pos, Persistence: into.Persistence, Name: into.Name, AsQuery: q}
+}
+
 // Into is SELECT … INTO: the table that the query makes.
 type Into struct {
 	Pos
@@ -112,7 +123,37 @@ type With struct {
 	CTEs      []CTE
 }
 
-// CTE is one WITH item; Statement is *Query, *Insert, *Update or *Delete.
+// WithOf returns the WITH clause of a query or a change; nil: it has none.
+func WithOf(s Statement) *With {
+	switch s := s.(type) {
+	case *Query:
+		return s.With
+	case *Insert:
+		return s.With
+	case *Update:
+		return s.With
+	case *Delete:
+		return s.With
+	case *Merge:
+		return s.With
+	}
+	return nil
+}
+
+// Modifies reports whether an item changes data. w may be nil.
+func (w *With) Modifies() bool {
+	if w == nil {
+		return false
+	}
+	for i := range w.CTEs {
+		if _, query := w.CTEs[i].Statement.(*Query); !query {
+			return true
+		}
+	}
+	return false
+}
+
+// CTE is one WITH item; Statement is *Query, *Insert, *Update, *Delete or *Merge.
 type CTE struct {
 	Pos
 	Name         string

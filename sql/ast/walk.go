@@ -59,6 +59,16 @@ func (w *walker) statement(s Statement) {
 		w.tables(n.Using)
 		w.expr(n.Where)
 		w.items(n.Returning)
+	case *Merge:
+		w.with(n.With)
+		w.target(&n.Table)
+		w.table(n.Source)
+		w.expr(n.On)
+		for i := range n.Whens {
+			w.expr(n.Whens[i].Cond)
+			w.assignments(n.Whens[i].Set)
+			w.exprs(n.Whens[i].Values)
+		}
 	}
 }
 
@@ -147,6 +157,8 @@ func (w *walker) expr(e Expr) {
 		w.expr(n.Zone)
 	case *Collate:
 		w.expr(n.X)
+	case *GroupingSet:
+		w.exprs(n.Items)
 	default:
 		w.subquery(e)
 	}
@@ -176,8 +188,16 @@ func (w *walker) call(n *Call) {
 	w.expr(n.Filter)
 	w.order(n.Within)
 	if n.Over != nil {
-		w.exprs(n.Over.PartitionBy)
-		w.order(n.Over.OrderBy)
+		w.window(n.Over)
+	}
+}
+
+func (w *walker) window(n *Window) {
+	w.exprs(n.PartitionBy)
+	w.order(n.OrderBy)
+	if n.Frame != nil {
+		w.expr(n.Frame.Start.Offset)
+		w.expr(n.Frame.End.Offset)
 	}
 }
 
@@ -228,8 +248,7 @@ func (w *walker) body(b QueryBody) {
 		w.exprs(n.GroupBy)
 		w.expr(n.Having)
 		for i := range n.Windows {
-			w.exprs(n.Windows[i].PartitionBy)
-			w.order(n.Windows[i].OrderBy)
+			w.window(&n.Windows[i].Window)
 		}
 	case *Values:
 		for _, row := range n.Rows {
@@ -253,6 +272,10 @@ func (w *walker) table(t TableExpr) {
 		w.query(n.Query)
 	case *TableFunc:
 		w.expr(n.Call)
+	case *RowsFrom:
+		for i := range n.Functions {
+			w.expr(n.Functions[i].Call)
+		}
 	case *Join:
 		w.table(n.L)
 		w.table(n.R)

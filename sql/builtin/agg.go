@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/percodb/percodb/sql/pgerror"
@@ -21,7 +22,16 @@ type Aggregate struct {
 	// FirstByOrder: the result is the first value that is not NULL in ascending (min, -1) or descending (max, 1) order,
 	// so that an index can provide it; 0 otherwise.
 	FirstByOrder int
+	// Direct is the number of direct arguments of an aggregate WITHIN GROUP, which come first in Args. Its accumulators are OrderedSets.
+	Direct int
+	// Hypothetical: it takes how each row compares with the direct arguments. Its Args have none but those.
+	Hypothetical bool
+
+	declared *Overload
 }
+
+// Signature returns that of the declared function, as Overload.Signature does.
+func (a *Aggregate) Signature() string { return a.declared.Signature() }
 
 // Accumulator is the state of one group of an aggregate. Add must clone the args that it keeps.
 type Accumulator interface {
@@ -52,15 +62,20 @@ type aggOverload struct {
 }
 
 var aggregates = sync.OnceValue(func() map[string][]aggOverload {
+	return declareAggregates(countAggs(), sumAggs(), minMaxAggs(), statAggs(), logicAggs(), collectAggs(), jsonAggs(), bitAggs(), moneyAggs())
+})
+
+// declareAggregates lists aggregates by name.
+func declareAggregates(lists ...[]aggDecl) map[string][]aggOverload {
 	m := map[string][]aggOverload{}
-	for _, list := range [][]aggDecl{countAggs(), sumAggs(), minMaxAggs(), statAggs(), logicAggs(), collectAggs()} {
+	for _, list := range lists {
 		for i := range list {
 			o := parseSignature(list[i].sig)
 			m[o.Name] = append(m[o.Name], aggOverload{o, &list[i]})
 		}
 	}
 	return m
-})
+}
 
 // IsAggregate reports whether an aggregate has the name.
 func IsAggregate(name string) bool { return aggregates()[name] != nil }
@@ -69,14 +84,43 @@ func IsAggregate(name string) bool { return aggregates()[name] != nil }
 //
 // Errors: 42883, 42725, 42804 as ResolveFunc.
 func ResolveAggregate(name string, args []types.Type) (*Aggregate, error) {
+	return resolveAggregate(aggregates(), name, args)
+}
+
+func resolveAggregate(all map[string][]aggOverload, name string, args []types.Type) (*Aggregate, error) {
 	var candidates []*Overload
 	decls := map[*Overload]*aggDecl{}
-	for _, a := range aggregates()[name] {
+	for _, a := range all[name] {
 		if len(a.o.Args) == len(args) {
 			candidates = append(candidates, a.o)
 			decls[a.o] = a.decl
 		}
 	}
+	chosen, err := pick(name, candidates, args)
+	if err != nil {
+		return nil, err
+	}
+	o, err := chosen.resolved(args)
+	if err != nil {
+		return nil, err
+	}
+	d := decls[chosen]
+	agg := &Aggregate{
+		Name: name, Args: o.Args, Ret: o.Ret, NewAccumulator: d.make(o),
+		NullsIgnored: d.flags&aggKeepsNulls == 0 && len(o.Args) > 0, OrderMatters: d.flags&aggOrdered != 0,
+		declared: chosen,
+	}
+	switch {
+	case d.flags&aggMin != 0:
+		agg.FirstByOrder = -1
+	case d.flags&aggMax != 0:
+		agg.FirstByOrder = 1
+	}
+	return agg, nil
+}
+
+// pick chooses the overload for a call among those with the right number of arguments. Errors: 42883, 42725.
+func pick(name string, candidates []*Overload, args []types.Type) (*Overload, error) {
 	chosen, ambiguous := findExact(candidates, args), false
 	if chosen == nil {
 		chosen, ambiguous = choose(candidates, args)
@@ -88,22 +132,7 @@ func ResolveAggregate(name string, args []types.Type) (*Aggregate, error) {
 	case chosen == nil:
 		return nil, ErrNoFunction(name, args)
 	}
-	o, err := chosen.resolved(args)
-	if err != nil {
-		return nil, err
-	}
-	d := decls[chosen]
-	agg := &Aggregate{
-		Name: name, Args: o.Args, Ret: o.Ret, NewAccumulator: d.make(o),
-		NullsIgnored: d.flags&aggKeepsNulls == 0 && len(o.Args) > 0, OrderMatters: d.flags&aggOrdered != 0,
-	}
-	switch {
-	case d.flags&aggMin != 0:
-		agg.FirstByOrder = -1
-	case d.flags&aggMax != 0:
-		agg.FirstByOrder = 1
-	}
-	return agg, nil
+	return chosen, nil
 }
 
 // fixed returns a constructor that does not depend on the resolved types.
@@ -208,7 +237,14 @@ func minMaxAggs() []aggDecl {
 			out = append(out, aggDecl{sig: x.name + "(" + t + ") " + t, flags: x.flags,
 				make: fixed(func() Accumulator { return &extremeInt{sign: int64(x.sign)} })})
 		}
-		for _, t := range []string{"float4", "float8", "numeric", "text", "bpchar", "interval", "anyarray"} {
+		for _, info := range types.Infos() {
+			t := types.Type{OID: info.OID, Mod: -1}
+			if m := t.Methods(); m != nil && m.MinMax {
+				out = append(out, aggDecl{sig: x.name + "(" + info.Name + ") " + info.Name, flags: x.flags,
+					make: fixed(func() Accumulator { return &extreme{t: t, sign: x.sign} })})
+			}
+		}
+		for _, t := range []string{"float4", "float8", "numeric", "text", "bpchar", "interval", "anyarray", "anyenum"} {
 			out = append(out, aggDecl{sig: x.name + "(" + t + ") " + t, flags: x.flags, make: func(o *Overload) func() Accumulator {
 				return func() Accumulator { return &extreme{t: o.Args[0], sign: x.sign} }
 			}})
@@ -336,17 +372,61 @@ func (c *collected) Result(*Env) (types.Datum, error) {
 	return types.NewArray(&types.Array{Elem: c.elem, Elems: c.elems[:len(c.elems):len(c.elems)]}), nil
 }
 
-// noArrays is the error of array_agg of arrays, whose result would have two dimensions.
-type noArrays struct{}
-
-func (noArrays) Add(_ *Env, a []types.Datum) error {
-	if a[0].IsNull() {
-		return pgerror.New(pgerror.NullValueNotAllowed, "cannot accumulate null arrays")
-	}
-	return pgerror.Unsupported("an array with more than one dimension", "Use string_agg, or unnest the arrays first.")
+// nested implements array_agg of arrays, and ARRAY(…) of a subquery of arrays.
+type nested struct {
+	elem  types.Type
+	first *types.Array
+	elems []types.Datum
+	count int
 }
 
-func (noArrays) Result(*Env) (types.Datum, error) { return types.Null, nil }
+func (c *nested) Add(_ *Env, a []types.Datum) error { return c.add(a[0]) }
+
+func (c *nested) add(d types.Datum) error {
+	if d.IsNull() {
+		return pgerror.New(pgerror.NullValueNotAllowed, "cannot accumulate null arrays")
+	}
+	a := d.Array()
+	switch {
+	case len(a.Elems) == 0:
+		return pgerror.New(pgerror.ArraySubscriptError, "cannot accumulate empty arrays")
+	case c.first == nil:
+		if err := types.CheckNDims(a.NDims() + 1); err != nil {
+			return err
+		}
+		c.first = a.WithElems(c.elem, a.Elems).Clone().Array()
+	case !slices.Equal(c.first.AllDims(), a.AllDims()):
+		return pgerror.New(pgerror.ArraySubscriptError, "cannot accumulate arrays of different dimensionality")
+	}
+	if len(c.elems)+len(a.Elems) > types.MaxArrayElems {
+		return types.ErrArraySize()
+	}
+	c.elems = append(c.elems, types.Row(a.Elems).Clone()...)
+	c.count++
+	return nil
+}
+
+func (c *nested) Result(*Env) (types.Datum, error) {
+	if c.first == nil {
+		return types.Null, nil
+	}
+	dims := append([]types.Dim{{Low: 1, Len: int32(c.count)}}, c.first.AllDims()...)
+	return types.NewDimArray(c.elem, c.elems[:len(c.elems):len(c.elems)], dims), nil
+}
+
+// ArrayOfArrays returns the array of arrays that ARRAY(…) of a subquery makes.
+func ArrayOfArrays(elem types.Type, arrays []types.Datum) (types.Datum, error) {
+	c := &nested{elem: elem}
+	for _, d := range arrays {
+		if err := c.add(d); err != nil {
+			return types.Null, err
+		}
+	}
+	if c.first == nil {
+		return types.NewArray(&types.Array{Elem: elem, Elems: []types.Datum{}}), nil
+	}
+	return c.Result(nil)
+}
 
 func collectAggs() []aggDecl {
 	return []aggDecl{
@@ -356,6 +436,9 @@ func collectAggs() []aggDecl {
 			make: func(o *Overload) func() Accumulator {
 				return func() Accumulator { return &collected{elem: o.Args[0]} }
 			}},
-		{sig: "array_agg(anyarray) anyarray", flags: aggOrdered | aggKeepsNulls, make: fixed(func() Accumulator { return noArrays{} })},
+		{sig: "array_agg(anyarray) anyarray", flags: aggOrdered | aggKeepsNulls,
+			make: func(o *Overload) func() Accumulator {
+				return func() Accumulator { return &nested{elem: o.Args[0].Elem()} }
+			}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/sql/types/jsonb"
 )
 
 // A function that creates a large value reserves its bytes first; one that takes long for a large value, or for a few
@@ -161,7 +162,12 @@ func (e *Env) reserveElements(n int) error {
 // ParseText reads a value from its text form. The elements of a long array, which take more memory than their text, are
 // reserved first, and a cancel ends the reading.
 func (e *Env) ParseText(t types.Type, text string) (types.Datum, error) {
-	if len(text) < countedBytes || !t.Elem().Valid() {
+	switch {
+	case len(text) < countedBytes:
+		return types.ParseText(t, text, &e.Format)
+	case t.OID == types.OIDJSON || t.OID == types.OIDJSONB:
+		return e.parseLarge(jsonBytes(t, text), func(f *types.Format) (types.Datum, error) { return types.ParseText(t, text, f) })
+	case !t.Elem().Valid():
 		return types.ParseText(t, text, &e.Format)
 	}
 	return e.parseArray(strings.Count(text, ",")+1, func(f *types.Format) (types.Datum, error) { return types.ParseText(t, text, f) })
@@ -169,7 +175,12 @@ func (e *Env) ParseText(t types.Type, text string) (types.Datum, error) {
 
 // ParseBinary is ParseText for the binary form.
 func (e *Env) ParseBinary(t types.Type, b []byte) (types.Datum, error) {
-	if len(b) < countedBytes || !t.Elem().Valid() {
+	switch {
+	case len(b) < countedBytes:
+		return types.ParseBinary(t, b, &e.Format)
+	case t.OID == types.OIDJSON || t.OID == types.OIDJSONB:
+		return e.parseLarge(jsonBytes(t, types.Bytes(b).Text()), func(f *types.Format) (types.Datum, error) { return types.ParseBinary(t, b, f) })
+	case !t.Elem().Valid():
 		return types.ParseBinary(t, b, &e.Format)
 	}
 	return e.parseArray(types.BinaryElements(b), func(f *types.Format) (types.Datum, error) { return types.ParseBinary(t, b, f) })
@@ -177,8 +188,22 @@ func (e *Env) ParseBinary(t types.Type, b []byte) (types.Datum, error) {
 
 // parseArray calls parse, which creates an array of at most n elements.
 func (e *Env) parseArray(n int, parse func(*types.Format) (types.Datum, error)) (types.Datum, error) {
+	return e.parseLarge(int64(n)*elementBytes, parse)
+}
+
+// jsonBytes estimates the memory that reading a JSON text takes beside it: for jsonb that of the members and of the value.
+func jsonBytes(t types.Type, text string) int64 {
+	if t.OID != types.OIDJSONB {
+		return 0
+	}
+	members := strings.Count(text, ",") + strings.Count(text, ":") + strings.Count(text, "[") + strings.Count(text, "{") + 1
+	return int64(members)*jsonb.ItemBytes + 2*int64(len(text))
+}
+
+// parseLarge calls parse, which takes n bytes of memory, with a format that polls for cancellation.
+func (e *Env) parseLarge(n int64, parse func(*types.Format) (types.Datum, error)) (types.Datum, error) {
 	before := e.Counted()
-	if err := e.count(int64(n) * elementBytes); err != nil {
+	if err := e.count(n); err != nil {
 		return types.Null, err
 	}
 	format := e.Format

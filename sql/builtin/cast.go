@@ -6,6 +6,7 @@ import (
 
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/sql/types/jsonb"
 )
 
 // CastContext is where a cast is applied: an implicit cast anywhere, an assignment cast where a value is stored, an
@@ -23,10 +24,11 @@ const (
 type castKind uint8
 
 const (
-	castNone  castKind = iota // the datum is unchanged
-	castFunc                  // by a function
-	castIO                    // through the text form
-	castArray                 // element by element
+	castNone   castKind = iota // the datum is unchanged
+	castFunc                   // by a function
+	castIO                     // through the text form
+	castArray                  // element by element
+	castDomain                 // to a domain: to its type, and its constraints are checked
 )
 
 // Cast converts datums of From to datums of To, including To's modifier.
@@ -34,16 +36,18 @@ type Cast struct {
 	From, To types.Type
 	Context  CastContext // the requested one
 
-	kind castKind
-	fn   Func  // castFunc
-	elem *Cast // castArray
-	mod  bool  // To's modifier must be applied
+	kind  castKind
+	fn    Func  // castFunc
+	inner *Cast // of the elements (castArray), to the type below the domain (castDomain)
+	mod   bool  // To's modifier must be applied
+
+	fixed Volatility // of castFunc, if it is declared
 
 	binary bool // castFunc only because datums differ
 }
 
 // castMethods is PostgreSQL's pg_cast for percodb's types: "from to" is followed by the context (i
-// implicit, a assignment, e explicit) and the method (b binary, f function).
+// implicit, a assignment, e explicit) and the method (b binary, f function, t through the text form).
 const castMethods = `
 bool bpchar af;bool int4 ef;bool text af;bool varchar af;bpchar char af;bpchar name if;bpchar text if;
 bpchar varchar if;char bpchar af;char int4 ef;char text if;char varchar af;date timestamp if;date timestamptz if;
@@ -58,7 +62,14 @@ regnamespace int4 ab;regnamespace int8 af;regnamespace oid ib;
 regrole int4 ab;regrole int8 af;regrole oid ib;regclass int4 ab;regclass int8 af;regclass oid ib;regtype int4 ab;regtype int8 af;regtype oid ib;text bpchar ib;
 text char af;text name if;text regclass if;text varchar ib;time interval if;timestamp date af;timestamp time af;
 timestamp timestamptz if;timestamptz date af;timestamptz time af;timestamptz timestamp af;varchar bpchar ib;
-varchar char af;varchar name if;varchar regclass if;varchar text ib`
+varchar char af;varchar name if;varchar regclass if;varchar text ib;
+int2 regproc if;int4 regproc ib;int8 regproc if;oid regproc ib;regproc oid ib;regproc int4 ab;regproc int8 af;regproc regprocedure ib;
+int2 regprocedure if;int4 regprocedure ib;int8 regprocedure if;oid regprocedure ib;regprocedure oid ib;regprocedure int4 ab;
+regprocedure int8 af;regprocedure regproc ib;
+int2 regoper if;int4 regoper ib;int8 regoper if;oid regoper ib;regoper oid ib;regoper int4 ab;regoper int8 af;regoper regoperator ib;
+int2 regoperator if;int4 regoperator ib;int8 regoperator if;oid regoperator ib;regoperator oid ib;regoperator int4 ab;
+regoperator int8 af;regoperator regoper ib;
+json jsonb at;jsonb json at;jsonb bool ef;jsonb numeric ef;jsonb int2 ef;jsonb int4 ef;jsonb int8 ef;jsonb float4 ef;jsonb float8 ef`
 
 type castKey struct{ from, to types.OID }
 
@@ -66,6 +77,11 @@ type castEntry struct {
 	context CastContext
 	fn      Func // nil: the datum stays as it is
 	binary  bool // PostgreSQL has no function for it
+	text    bool // through the text form
+
+	withMod    func(mod int32) Func // the function for a modifier, which it applies
+	volatility Volatility
+	unnamed    bool // no function is named like the type
 }
 
 var castTable = sync.OnceValue(func() map[castKey]castEntry {
@@ -74,15 +90,19 @@ var castTable = sync.OnceValue(func() map[castKey]castEntry {
 		part := strings.Fields(line)
 		key := castKey{mustType(part[0]).OID, mustType(part[1]).OID}
 		e := castEntry{context: CastContext(strings.IndexByte("iae", part[2][0]))}
-		if part[2][1] == 'f' {
+		switch part[2][1] {
+		case 't':
+			e.text = true
+		case 'f':
 			if e.fn = castFunction(key.from, key.to); e.fn == nil {
 				panic("builtin: no function for the cast " + line)
 			}
-		} else {
+		default:
 			e.fn, e.binary = reinterpret(key.from, key.to), true
 		}
 		m[key] = e
 	}
+	addCasts(m)
 	return m
 })
 
@@ -90,12 +110,12 @@ var castTable = sync.OnceValue(func() map[castKey]castEntry {
 func castFuncs() []decl {
 	var out []decl
 	for key, e := range castTable() {
-		if e.binary || !namedLikeType(key) {
+		if e.binary || e.text || e.unnamed || !namedLikeType(key) {
 			continue
 		}
 		from, to := types.Type{OID: key.from, Mod: -1}.Info().Name, types.Type{OID: key.to, Mod: -1}.Info().Name
 		f := flags(0)
-		if castVolatility(key.from, key.to) != Immutable {
+		if e.volatility != Immutable || castVolatility(key.from, key.to) != Immutable {
 			f = stable
 		}
 		out = append(out, decl{to + "(" + from + ") " + to, e.fn, f, nil})
@@ -108,7 +128,7 @@ func namedLikeType(key castKey) bool {
 	switch key.to {
 	case types.OIDOid:
 		return key.from != types.OIDInt2
-	case types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole:
+	case types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRegproc, types.OIDRegprocedure, types.OIDRegoper, types.OIDRegoperator:
 		return key.from != types.OIDInt2 && key.from != types.OIDInt8
 	case types.OIDBPChar:
 		return key.from != types.OIDBool
@@ -122,6 +142,11 @@ func namedLikeType(key castKey) bool {
 // applies the modifier.
 func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 	c := &Cast{From: from, To: to, Context: context}
+	if to.IsDomain() && from.OID != to.OID {
+		inner, ok := FindCast(from, to.Underlying(), context)
+		c.kind, c.inner = castDomain, inner
+		return c, ok
+	}
 	c.mod = to.Mod >= 0 && (from.OID != to.OID || from.Mod != to.Mod)
 	switch {
 	case from.OID == to.OID:
@@ -132,9 +157,20 @@ func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 	case to.OID == types.OIDUnknown:
 		return nil, false
 	}
+	if from.IsDomain() {
+		return FindCast(from.Underlying(), to, context)
+	}
 	if e, ok := castTable()[castKey{from.OID, to.OID}]; ok {
 		if e.context > context {
 			return nil, false
+		}
+		if e.text {
+			c.kind = castIO
+		}
+		c.fixed = e.volatility
+		if e.withMod != nil {
+			c.kind, c.fn, c.mod = castFunc, e.withMod(to.Mod), false
+			return c, true
 		}
 		if e.fn != nil && !sameDatum(from.OID, to.OID) {
 			c.kind, c.fn, c.binary = castFunc, e.fn, e.binary
@@ -144,8 +180,14 @@ func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 	fromElem, toElem := from.Elem(), to.Elem()
 	if fromElem.Valid() && toElem.Valid() {
 		elem, ok := FindCast(fromElem, toElem, context)
-		c.kind, c.elem = castArray, elem
+		c.kind, c.inner = castArray, elem
 		return c, ok
+	}
+	if from.IsComposite() && to.OID == types.OIDRecord {
+		return c, true
+	}
+	if from.IsComposite() && to.IsComposite() {
+		return nil, false
 	}
 	if to.KindOf() == types.KindNull || from.KindOf() == types.KindNull || to.OID == types.OIDRecord {
 		return nil, false
@@ -179,7 +221,15 @@ func CannotCast(from, to types.Type) *pgerror.Error {
 }
 
 // NoOp reports whether Apply returns its argument unchanged, so that the caller may leave it out.
-func (c *Cast) NoOp() bool { return c.kind == castNone && !c.mod }
+func (c *Cast) NoOp() bool {
+	if c.kind == castDomain {
+		return !c.To.Def.Constrained() && c.inner.NoOp()
+	}
+	return c.kind == castNone && !c.mod
+}
+
+// Strict reports whether Apply returns NULL for NULL without a look at anything else.
+func (c *Cast) Strict() bool { return c.kind != castDomain || !c.To.Def.Constrained() }
 
 // Volatility returns when the cast's result may change: a text form may depend on the session.
 func (c *Cast) Volatility() Volatility { return c.volatility() }
@@ -190,9 +240,11 @@ func (c *Cast) functional() bool { return c.kind == castNone || c.kind == castIO
 func (c *Cast) volatility() Volatility {
 	switch c.kind {
 	case castFunc:
-		return castVolatility(c.From.OID, c.To.OID)
+		return max(c.fixed, castVolatility(c.From.OID, c.To.OID))
 	case castArray:
-		return c.elem.volatility()
+		return c.inner.volatility()
+	case castDomain:
+		return Stable // The schema may change the constraints.
 	case castIO:
 		if dependsOnFormat(c.From) || dependsOnFormat(c.To) {
 			return Stable
@@ -203,15 +255,20 @@ func (c *Cast) volatility() Volatility {
 
 // dependsOnFormat reports whether a type's text form depends on settings.
 func dependsOnFormat(t types.Type) bool {
+	t = t.Underlying()
 	if e := t.Elem(); e.Valid() {
 		t = e
 	}
 	switch t.OID {
 	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval, types.OIDBytea,
-		types.OIDFloat4, types.OIDFloat8, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRecord:
+		types.OIDFloat4, types.OIDFloat8, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRegproc, types.OIDRegprocedure,
+		types.OIDRegoper, types.OIDRegoperator, types.OIDACLItem, types.OIDRecord:
 		return true
 	}
-	return false
+	if m := t.Methods(); m != nil {
+		return m.SessionInput || m.SessionOutput
+	}
+	return t.Def != nil // The schema may change it.
 }
 
 // castVolatility: what goes through the session's time zone is stable only.
@@ -224,6 +281,9 @@ func castVolatility(from, to types.OID) Volatility {
 
 // Apply casts d; NULL stays NULL.
 func (c *Cast) Apply(env *Env, d types.Datum) (types.Datum, error) {
+	if c.kind == castDomain {
+		return c.applyDomain(env, d)
+	}
 	if d.IsNull() {
 		return d, nil
 	}
@@ -238,7 +298,7 @@ func (c *Cast) Apply(env *Env, d types.Datum) (types.Datum, error) {
 		if c.From.OID == types.OIDUnknown {
 			return c.fromLiteral(env, d)
 		}
-		if err = env.ReserveText(d); err != nil {
+		if err = c.reserveText(env, d); err != nil {
 			return types.Null, err
 		}
 		if d, err = env.ParseText(c.To.Base(), env.Format.Text(d, c.From)); err != nil {
@@ -251,6 +311,14 @@ func (c *Cast) Apply(env *Env, d types.Datum) (types.Datum, error) {
 		return ApplyMod(d, c.To, c.Context == Explicit)
 	}
 	return d, nil
+}
+
+// reserveText reserves the text form of d.
+func (c *Cast) reserveText(env *Env, d types.Datum) error {
+	if c.From.OID == types.OIDJSONB {
+		return env.Reserve(jsonb.TextBytes(len(d.Bytes())))
+	}
+	return env.ReserveText(d)
 }
 
 // fromLiteral reads an untyped literal. Its modifier is applied as a cast would.
@@ -266,15 +334,31 @@ func (c *Cast) fromLiteral(env *Env, d types.Datum) (types.Datum, error) {
 	return ApplyMod(d, c.To, c.Context == Explicit)
 }
 
+func (c *Cast) applyDomain(env *Env, d types.Datum) (types.Datum, error) {
+	d, err := c.inner.Apply(env, d)
+	if err == nil && c.To.Def.Constrained() {
+		err = env.CheckDomain(c.To.Def, d)
+	}
+	return d, err
+}
+
+// CheckDomain fails unless d satisfies the constraints of a domain.
+func (e *Env) CheckDomain(domain *types.Defined, d types.Datum) error {
+	if e.Format.Domains == nil {
+		return errNoService("a value of domain " + TypeName(domain.Type()))
+	}
+	return e.Format.Domains.CheckDomain(domain, d)
+}
+
 func (c *Cast) applyArray(env *Env, a *types.Array) (types.Datum, error) {
-	out := &types.Array{Elem: c.To.Elem(), Elems: make([]types.Datum, len(a.Elems))}
+	elems := make([]types.Datum, len(a.Elems))
 	for i, d := range a.Elems {
 		var err error
-		if out.Elems[i], err = c.elem.Apply(env, d); err != nil {
+		if elems[i], err = c.inner.Apply(env, d); err != nil {
 			return types.Null, err
 		}
 	}
-	return types.NewArray(out), nil
+	return a.WithElems(c.To.Elem(), elems), nil
 }
 
 // ApplyMod applies t's modifier to a datum of t's type: it truncates and pads strings, rounds numbers and times. Unless
@@ -301,17 +385,20 @@ func ApplyMod(d types.Datum, t types.Type, explicit bool) (types.Datum, error) {
 	case types.OIDInterval:
 		return types.NewInterval(types.LimitInterval(d.Interval(), t.Mod)), nil
 	}
+	if m := t.Methods(); m != nil && m.Limit != nil {
+		return m.Limit(d, t.Mod, explicit)
+	}
 	elem := t.Elem()
 	if !elem.Valid() {
 		return d, nil
 	}
 	a := d.Array()
-	out := &types.Array{Elem: elem, Elems: make([]types.Datum, len(a.Elems))}
+	elems := make([]types.Datum, len(a.Elems))
 	for i, e := range a.Elems {
 		var err error
-		if out.Elems[i], err = ApplyMod(e, elem, explicit); err != nil {
+		if elems[i], err = ApplyMod(e, elem, explicit); err != nil {
 			return types.Null, err
 		}
 	}
-	return types.NewArray(out), nil
+	return a.WithElems(elem, elems), nil
 }

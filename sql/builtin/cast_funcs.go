@@ -9,8 +9,11 @@ import (
 
 // castFunction returns the function of a cast that has one in pg_cast, nil if there is none.
 func castFunction(from, to types.OID) Func {
+	if from == types.OIDJSONB {
+		return jsonbCast(to)
+	}
 	switch to {
-	case types.OIDInt2, types.OIDInt4, types.OIDInt8, types.OIDOid, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole:
+	case types.OIDInt2, types.OIDInt4, types.OIDInt8, types.OIDOid, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRegproc, types.OIDRegprocedure, types.OIDRegoper, types.OIDRegoperator:
 		return toIntCast(from, to)
 	case types.OIDFloat4, types.OIDFloat8:
 		return toFloatCast(from, to)
@@ -88,7 +91,7 @@ func NarrowInt(n int64, to types.OID) (int64, error) {
 		if n != int64(int32(n)) {
 			return 0, errInt4Range()
 		}
-	case types.OIDOid, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole:
+	case types.OIDOid, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRegproc, types.OIDRegprocedure, types.OIDRegoper, types.OIDRegoperator:
 		if n < 0 || n > math.MaxUint32 {
 			return 0, pgerror.New(pgerror.NumericValueOutOfRange, "OID out of range")
 		}

@@ -39,6 +39,8 @@ type SessionInfo interface {
 	Database() string
 	// Schemas returns the search path, optionally with implicit schemas.
 	Schemas(implicit bool) []string
+	// TemporarySchema is the OID of the session's schema of temporary relations, 0 if it has none.
+	TemporarySchema() uint32
 	Version() string // what version() returns
 	PID() int32
 	// Setting returns the value that SHOW prints; false for an unknown name.
@@ -51,6 +53,8 @@ type SessionInfo interface {
 	// warning if there is none.
 	CancelBackend(pid int32) (bool, error)
 	TerminateBackend(ctx context.Context, pid int32, timeout time.Duration) (bool, error)
+	// BlockingPIDs are the process ids of the sessions of this process for which a session waits: pg_blocking_pids.
+	BlockingPIDs(ctx context.Context, pid int32) ([]int32, error)
 	// ReloadConfiguration is pg_reload_conf. Errors: 42501 for roles that are no superusers.
 	ReloadConfiguration() (bool, error)
 	// Notify is pg_notify. ListeningChannels and NotificationQueueUsage are the functions of these names.
@@ -72,16 +76,14 @@ type Catalog interface {
 	types.Names
 	// RelationVisible implements pg_table_is_visible.
 	RelationVisible(relation types.OID) (visible, ok bool)
-	RoleName(role types.OID) (string, bool)
-	// RoleNamed finds a role by its name; 42704 if there is none. HasRole implements pg_has_role.
-	RoleNamed(name string) (types.OID, error)
+	// TypeVisible implements pg_type_is_visible.
+	TypeVisible(t types.OID) (visible, ok bool)
+	// HasRole implements pg_has_role.
 	HasRole(member, role types.OID, privilege string) (bool, error)
 	// HasPrivilege implements has_…_privilege; it is not known for an OID that no object has.
 	HasPrivilege(q *PrivilegeQuery) (has, known bool, err error)
-	// DefaultPrivileges implements acldefault.
-	DefaultPrivileges(kind byte, owner types.OID) (types.Datum, error)
-	// PrivilegeItem implements makeaclitem.
-	PrivilegeItem(grantee, grantor types.OID, privileges string, grantable bool) (string, error)
+	// RowSecurityActive reports whether policies of a relation apply to the current role.
+	RowSecurityActive(relation types.OID) bool
 	ViewDefinition(view types.OID) (string, bool)
 	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition.
 	IndexDefinition(index types.OID, column int) (string, bool)
@@ -96,8 +98,13 @@ type Catalog interface {
 	SerialSequence(table, column string) (string, bool, error)
 }
 
-// ctx returns the statement's context.
-func (e *Env) ctx() context.Context {
+// BeginTxn makes the statement's time the transaction's: that of now(), and of 'now' on input.
+func (e *Env) BeginTxn() {
+	e.TxnTime, e.Format.Now = e.StmtTime, e.StmtTime
+}
+
+// Context returns the statement's context; never nil.
+func (e *Env) Context() context.Context {
 	if e.Ctx == nil {
 		return context.Background()
 	}

@@ -130,7 +130,7 @@ func (r *exprReader) operand() (value, error) {
 	v, err := r.primary()
 	for err == nil && r.take("::") {
 		var t types.Type
-		if t, err = types.ParseTypeName(r.typeName()); err != nil {
+		if t, err = types.ParseTypeName(r.typeName(), nil); err != nil {
 			break
 		}
 		v, err = r.cast(v, t)

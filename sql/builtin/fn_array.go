@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/percodb/percodb/sql/pgerror"
@@ -9,8 +10,10 @@ import (
 
 func arrayFuncs() []decl {
 	return []decl{
-		{sig: "array_length(anyarray,int4) int4", fn: arrayUpper}, {sig: "array_upper(anyarray,int4) int4", fn: arrayUpper},
-		{sig: "array_lower(anyarray,int4) int4", fn: arrayLower}, {sig: "array_ndims(anyarray) int4", fn: arrayNDims},
+		{sig: "array_length(anyarray,int4) int4", fn: ofDim(func(d types.Dim) int32 { return d.Len })},
+		{sig: "array_upper(anyarray,int4) int4", fn: ofDim(types.Dim.High)},
+		{sig: "array_lower(anyarray,int4) int4", fn: ofDim(func(d types.Dim) int32 { return d.Low })},
+		{sig: "array_ndims(anyarray) int4", fn: arrayNDims},
 		{sig: "array_dims(anyarray) text", fn: arrayDims},
 		{sig: "cardinality(anyarray) int4", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return types.Int(int64(len(a[0].Array().Elems))), nil
@@ -18,12 +21,13 @@ func arrayFuncs() []decl {
 		{sig: "array_append(anycompatiblearray,anycompatible) anycompatiblearray", bind: arrayAppend, flags: nonStrict},
 		{sig: "array_prepend(anycompatible,anycompatiblearray) anycompatiblearray", bind: arrayPrepend, flags: nonStrict},
 		{sig: "array_cat(anycompatiblearray,anycompatiblearray) anycompatiblearray", fn: arrayCat, flags: nonStrict},
-		{sig: "array_remove(anycompatiblearray,anycompatible) anycompatiblearray", fn: arrayRemove, flags: nonStrict},
-		{sig: "array_replace(anycompatiblearray,anycompatible,anycompatible) anycompatiblearray", fn: arrayReplace, flags: nonStrict},
-		{sig: "array_position(anycompatiblearray,anycompatible) int4", fn: arrayPosition, flags: nonStrict},
-		{sig: "array_position(anycompatiblearray,anycompatible,int4) int4", fn: arrayPosition, flags: nonStrict},
-		{sig: "array_positions(anycompatiblearray,anycompatible) int4[]", fn: arrayPositions, flags: nonStrict},
+		{sig: "array_remove(anycompatiblearray,anycompatible) anycompatiblearray", bind: arrayRemove, flags: nonStrict},
+		{sig: "array_replace(anycompatiblearray,anycompatible,anycompatible) anycompatiblearray", bind: arrayReplace, flags: nonStrict},
+		{sig: "array_position(anycompatiblearray,anycompatible) int4", bind: arrayPosition, flags: nonStrict},
+		{sig: "array_position(anycompatiblearray,anycompatible,int4) int4", bind: arrayPosition, flags: nonStrict},
+		{sig: "array_positions(anycompatiblearray,anycompatible) int4[]", bind: arrayPositions, flags: nonStrict},
 		{sig: "array_fill(anyelement,int4[]) anyarray", bind: arrayFill, flags: nonStrict},
+		{sig: "array_fill(anyelement,int4[],int4[]) anyarray", bind: arrayFill, flags: nonStrict},
 		{sig: "trim_array(anyarray,int4) anyarray", fn: trimArray},
 		{sig: "array_to_string(anyarray,text) text", bind: arrayToString, flags: stable},
 		{sig: "array_to_string(anyarray,text,text) text", bind: arrayToString, flags: stable | nonStrict},
@@ -32,162 +36,109 @@ func arrayFuncs() []decl {
 	}
 }
 
-// arrayUpper returns the upper bound, which is the length because arrays begin at 1.
-func arrayUpper(_ *Env, a []types.Datum) (types.Datum, error) {
-	if n := len(a[0].Array().Elems); n > 0 && a[1].Int() == 1 {
+// ofDim implements the functions of a dimension, of which NULL is the result if there is none.
+func ofDim(f func(types.Dim) int32) Func {
+	return func(_ *Env, a []types.Datum) (types.Datum, error) {
+		array, n := a[0].Array(), a[1].Int()
+		if n < 1 || n > int64(array.NDims()) {
+			return types.Null, nil
+		}
+		return types.Int(int64(f(array.Dim(int(n - 1))))), nil
+	}
+}
+
+func arrayNDims(_ *Env, a []types.Datum) (types.Datum, error) {
+	if n := a[0].Array().NDims(); n > 0 {
 		return types.Int(int64(n)), nil
 	}
 	return types.Null, nil
 }
 
-func arrayLower(_ *Env, a []types.Datum) (types.Datum, error) {
-	if len(a[0].Array().Elems) > 0 && a[1].Int() == 1 {
-		return types.Int(1), nil
-	}
-	return types.Null, nil
-}
-
-func arrayNDims(_ *Env, a []types.Datum) (types.Datum, error) {
-	if len(a[0].Array().Elems) == 0 {
-		return types.Null, nil
-	}
-	return types.Int(1), nil
-}
-
 func arrayDims(_ *Env, a []types.Datum) (types.Datum, error) {
-	n := len(a[0].Array().Elems)
-	if n == 0 {
+	dims := a[0].Array().AllDims()
+	if len(dims) == 0 {
 		return types.Null, nil
 	}
-	b := types.AppendText([]byte("[1:"), types.Int(int64(n)), types.TInt8, nil)
-	return types.Bytes(append(b, ']')), nil
+	return types.Bytes(types.AppendDims(nil, dims)), nil
 }
-
-// sameOrNull implements IS NOT DISTINCT FROM.
-func sameOrNull(a, b types.Datum, t types.Type) bool {
-	if a.IsNull() || b.IsNull() {
-		return a.IsNull() && b.IsNull()
-	}
-	return types.Equal(a, b, t)
-}
-
-func arrayRemove(_ *Env, a []types.Datum) (types.Datum, error) {
-	if a[0].IsNull() {
-		return types.Null, nil
-	}
-	src := a[0].Array()
-	out := &types.Array{Elem: src.Elem, Elems: []types.Datum{}}
-	for _, e := range src.Elems {
-		if !sameOrNull(e, a[1], src.Elem) {
-			out.Elems = append(out.Elems, e)
-		}
-	}
-	return types.NewArray(out), nil
-}
-
-func arrayReplace(_ *Env, a []types.Datum) (types.Datum, error) {
-	if a[0].IsNull() {
-		return types.Null, nil
-	}
-	src := a[0].Array()
-	out := &types.Array{Elem: src.Elem, Elems: append([]types.Datum{}, src.Elems...)}
-	for i, e := range out.Elems {
-		if sameOrNull(e, a[1], src.Elem) {
-			out.Elems[i] = a[2]
-		}
-	}
-	return types.NewArray(out), nil
-}
-
-func arrayPosition(_ *Env, a []types.Datum) (types.Datum, error) {
-	if a[0].IsNull() {
-		return types.Null, nil
-	}
-	start := int64(1)
-	if len(a) == 3 && len(a[0].Array().Elems) > 0 {
-		if a[2].IsNull() {
-			return types.Null, pgerror.New(pgerror.NullValueNotAllowed, "initial position must not be null")
-		}
-		start = a[2].Int()
-	}
-	src := a[0].Array()
-	for i, e := range src.Elems {
-		if int64(i+1) >= start && sameOrNull(e, a[1], src.Elem) {
-			return types.Int(int64(i + 1)), nil
-		}
-	}
-	return types.Null, nil
-}
-
-func arrayPositions(_ *Env, a []types.Datum) (types.Datum, error) {
-	if a[0].IsNull() {
-		return types.Null, nil
-	}
-	src := a[0].Array()
-	out := &types.Array{Elem: types.TInt4, Elems: []types.Datum{}}
-	for i, e := range src.Elems {
-		if sameOrNull(e, a[1], src.Elem) {
-			out.Elems = append(out.Elems, types.Int(int64(i+1)))
-		}
-	}
-	return types.NewArray(out), nil
-}
-
-// maxArrayElems bounds the arrays of array_fill.
-const maxArrayElems = 134217727
 
 func arrayFill(o *Overload) Func {
 	elem := o.Args[0]
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
-		if a[1].IsNull() {
-			return types.Null, pgerror.New(pgerror.NullValueNotAllowed, "dimension array or low bound array cannot be null")
+		dims, err := fillDims(a[1:])
+		if err != nil {
+			return types.Null, err
 		}
-		dims := a[1].Array().Elems
-		out := &types.Array{Elem: elem, Elems: []types.Datum{}}
-		n, err := elementCount(dims)
-		if err != nil || n == 0 {
-			return types.NewArray(out), err
-		}
-		if len(dims) > 1 {
-			return types.Null, pgerror.Unsupported("an array with more than one dimension", "Use a one-dimensional array.")
+		n, err := types.CheckDims(dims)
+		if err != nil {
+			return types.Null, err
 		}
 		if err := env.reserveList(n); err != nil {
 			return types.Null, err
 		}
-		out.Elems = make([]types.Datum, n)
-		for i := range out.Elems {
-			out.Elems[i] = a[0]
+		elems := make([]types.Datum, n)
+		for i := range elems {
+			elems[i] = a[0]
 		}
-		return types.NewArray(out), nil
+		return types.NewDimArray(elem, elems, dims), nil
 	}
 }
 
-// elementCount returns the number of elements of an array with these dimensions.
-func elementCount(dims []types.Datum) (int, error) {
-	const maxDims = 6
-	if len(dims) > maxDims {
-		return 0, pgerror.New(pgerror.ProgramLimitExceeded, "number of array dimensions (%d) exceeds the maximum allowed (%d)", len(dims), maxDims)
-	}
-	for _, d := range dims {
+// fillDims returns the dimensions that arrays of lengths and lower bounds describe.
+func fillDims(a []types.Datum) ([]types.Dim, error) {
+	for _, d := range a {
 		if d.IsNull() {
-			return 0, pgerror.New(pgerror.NullValueNotAllowed, "dimension values cannot be null")
+			return nil, pgerror.New(pgerror.NullValueNotAllowed, "dimension array or low bound array cannot be null")
 		}
 	}
-	n := int64(min(len(dims), 1)) // No dimensions, no elements.
-	for _, d := range dims {
-		if n *= d.Int(); d.Int() < 0 || n > maxArrayElems {
-			return 0, errTooManyElements()
+	for i, d := range a {
+		list := d.Array()
+		if list.NDims() > 1 {
+			return nil, pgerror.New(pgerror.ArraySubscriptError, "wrong number of array subscripts").
+				WithDetail("Dimension array must be one dimensional.")
+		}
+		if hasNull(list.Elems) {
+			return nil, pgerror.New(pgerror.NullValueNotAllowed, "dimension values cannot be null")
+		}
+		if i == 0 {
+			if err := types.CheckNDims(len(list.Elems)); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return int(n), nil
+	dims := make([]types.Dim, len(a[0].Array().Elems))
+	for i, d := range a[0].Array().Elems {
+		dims[i] = types.Dim{Low: 1, Len: int32(d.Int())}
+	}
+	if len(a) == 2 {
+		lows := a[1].Array().Elems
+		if len(lows) != len(dims) {
+			return nil, pgerror.New(pgerror.ArraySubscriptError, "wrong number of array subscripts").
+				WithDetail("Low bound array has different size than dimensions array.")
+		}
+		for i, d := range lows {
+			dims[i].Low = int32(d.Int())
+		}
+	}
+	return dims, nil
 }
+
+func hasNull(list []types.Datum) bool { return slices.ContainsFunc(list, types.Datum.IsNull) }
 
 func trimArray(_ *Env, a []types.Datum) (types.Datum, error) {
 	src, n := a[0].Array(), a[1].Int()
-	if n < 0 || n > int64(len(src.Elems)) {
-		return types.Null, pgerror.New(pgerror.ArraySubscriptError, "number of elements to trim must be between 0 and %d", len(src.Elems))
+	length := int64(0)
+	if src.NDims() > 0 {
+		length = int64(src.Dim(0).Len)
 	}
-	return types.NewArray(&types.Array{Elem: src.Elem, Elems: src.Elems[:len(src.Elems)-int(n)]}), nil
+	if n < 0 || n > length {
+		return types.Null, pgerror.New(pgerror.ArraySubscriptError, "number of elements to trim must be between 0 and %d", length)
+	}
+	if length == 0 {
+		return a[0], nil
+	}
+	high := int64(src.Dim(0).High()) - n
+	return types.NewArray(src.Slice([]types.SliceBound{{High: &high}})), nil
 }
 
 func arrayToString(o *Overload) Func {
@@ -237,8 +188,8 @@ func stringToArray(env *Env, a []types.Datum) (types.Datum, error) {
 	s := a[0].Text()
 	out := &types.Array{Elem: types.TText, Elems: []types.Datum{}}
 	add := func(part string) (bool, error) {
-		if len(out.Elems) >= maxArrayElems {
-			return false, errTooManyElements()
+		if len(out.Elems) >= types.MaxArrayElems {
+			return false, types.ErrArraySize()
 		}
 		if err := env.reserveElements(len(out.Elems)); err != nil {
 			return false, err
@@ -267,8 +218,4 @@ func stringToArray(env *Env, a []types.Datum) (types.Datum, error) {
 		err = cut(env, s, a[1].Text(), add)
 	}
 	return types.NewArray(out), err
-}
-
-func errTooManyElements() error {
-	return pgerror.New(pgerror.ProgramLimitExceeded, "array size exceeds the maximum allowed (%d)", maxArrayElems)
 }

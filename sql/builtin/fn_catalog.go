@@ -68,9 +68,22 @@ func catalogFuncs() []decl {
 			return textOrNull(c.Comment(oidArg(a[0]), a[1].Text(), 0))
 		})},
 	}
-	for _, name := range []string{"pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible", "pg_collation_is_visible"} {
+	for _, name := range []string{"pg_function_is_visible", "pg_operator_is_visible", "pg_collation_is_visible"} {
 		out = append(out, decl{sig: name + "(oid) bool", flags: stable, fn: constant(types.Bool(true))})
 	}
+	// There are no objects of these kinds.
+	for _, name := range []string{
+		"conversion", "opclass", "opfamily", "statistics_obj", "ts_config", "ts_dict", "ts_parser", "ts_template",
+	} {
+		out = append(out, decl{sig: "pg_" + name + "_is_visible(oid) bool", flags: stable, fn: constant(types.Null)})
+	}
+	out = append(out, decl{sig: "pg_type_is_visible(oid) bool", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+		visible, ok := c.TypeVisible(oidArg(a[0]))
+		if !ok {
+			return types.Null, nil
+		}
+		return types.Bool(visible), nil
+	})})
 	out = append(out, definitionFuncs()...)
 	out = append(out, privilegeFuncs()...)
 	return append(out, roleFuncs()...)
@@ -113,6 +126,7 @@ func definitionFuncs() []decl {
 		{sig: "pg_get_ruledef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_ruledef(oid,bool) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_functiondef(oid) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_function_sqlbody(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_function_result(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_function_arguments(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_function_identity_arguments(oid) text", flags: stable, fn: constant(types.Null)},
@@ -167,9 +181,14 @@ func hasRole(env *Env, c Catalog, kinds []string, a []types.Datum) (types.Datum,
 	return types.Bool(is), err
 }
 
-func formatType(_ *Env, a []types.Datum) (types.Datum, error) {
+func formatType(env *Env, a []types.Datum) (types.Datum, error) {
 	if a[0].IsNull() {
 		return types.Null, nil
+	}
+	if env.Catalog != nil {
+		if name, ok := env.Catalog.TypeName(oidArg(a[0])); ok {
+			return types.Text(name), nil
+		}
 	}
 	t := types.Type{OID: oidArg(a[0]), Mod: -1}
 	if a[1].IsNull() {
@@ -180,12 +199,12 @@ func formatType(_ *Env, a []types.Datum) (types.Datum, error) {
 	return types.Text(t.String()), nil
 }
 
-func toRegtype(_ *Env, a []types.Datum) (types.Datum, error) {
+func toRegtype(env *Env, a []types.Datum) (types.Datum, error) {
 	const maxNameBytes = 1024 // with a schema, modifiers and brackets
 	if len(a[0].Text()) > maxNameBytes {
 		return types.Null, nil
 	}
-	t, err := types.ParseTypeName(a[0].Text())
+	t, err := types.ParseTypeName(a[0].Text(), env.Format.Names)
 	if err != nil {
 		return types.Null, nil // to_regtype returns NULL in this case
 	}
@@ -203,27 +222,30 @@ func toRegclass(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 func sizeFuncs() []decl {
 	relation := func(withIndexes bool) Func {
 		return catalogFunc(func(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
-			return intDatum(c.RelationSize(env.ctx(), oidArg(a[0]), withIndexes))
+			return intDatum(c.RelationSize(env.Context(), oidArg(a[0]), withIndexes))
 		})
 	}
 	database := catalogFunc(func(env *Env, c Catalog, _ []types.Datum) (types.Datum, error) {
-		return intDatum(c.DatabaseSize(env.ctx()))
+		return intDatum(c.DatabaseSize(env.Context()))
 	})
+	tablespace := catalogFunc(tablespaceSize)
 	return []decl{
 		{sig: "pg_relation_size(regclass) int8", flags: volatile, fn: relation(false)},
 		{sig: "pg_relation_size(regclass,text) int8", flags: volatile, fn: relation(false)},
 		{sig: "pg_table_size(regclass) int8", flags: volatile, fn: relation(false)},
 		{sig: "pg_total_relation_size(regclass) int8", flags: volatile, fn: relation(true)},
 		{sig: "pg_indexes_size(regclass) int8", flags: volatile, fn: catalogFunc(func(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
-			all, err := c.RelationSize(env.ctx(), oidArg(a[0]), true)
+			all, err := c.RelationSize(env.Context(), oidArg(a[0]), true)
 			if err != nil {
 				return types.Null, err
 			}
-			table, err := c.RelationSize(env.ctx(), oidArg(a[0]), false)
+			table, err := c.RelationSize(env.Context(), oidArg(a[0]), false)
 			return intDatum(all-table, err)
 		})},
 		{sig: "pg_database_size(name) int8", flags: volatile, fn: database},
 		{sig: "pg_database_size(oid) int8", flags: volatile, fn: database},
+		{sig: "pg_tablespace_size(name) int8", flags: volatile, fn: tablespace},
+		{sig: "pg_tablespace_size(oid) int8", flags: volatile, fn: tablespace},
 		{sig: "pg_size_pretty(int8) text", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return types.Text(prettySize(types.NewNumeric(a[0].Int()))), nil
 		}},
@@ -231,6 +253,66 @@ func sizeFuncs() []decl {
 			return types.Text(prettySize(a[0].Decimal())), nil
 		}},
 	}
+}
+
+// The tablespaces. Everything is in pg_default.
+const (
+	defaultTablespace, defaultTablespaceOID = "pg_default", 1663
+	globalTablespace, globalTablespaceOID   = "pg_global", 1664
+)
+
+// tablespaceSize takes a tablespace's name or OID.
+func tablespaceSize(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+	id := types.OID(0)
+	if a[0].Kind() == types.KindInt {
+		id = oidArg(a[0])
+	} else {
+		switch name := a[0].Text(); name {
+		case defaultTablespace:
+			id = defaultTablespaceOID
+		case globalTablespace:
+			id = globalTablespaceOID
+		default:
+			return types.Null, pgerror.New(pgerror.UndefinedObject, "tablespace \"%s\" does not exist", name)
+		}
+	}
+	switch id {
+	case defaultTablespaceOID:
+		return intDatum(c.DatabaseSize(env.Context()))
+	case globalTablespaceOID:
+		return types.Int(0), nil
+	}
+	return types.Null, nil
+}
+
+// partitionFuncs declares pg_partition_tree: no table is partitioned.
+func partitionFuncs() []setDecl {
+	none := func(*Env, []types.Datum) (SetRows, error) { return &sliceRows{}, nil }
+	return []setDecl{{sig: "pg_partition_tree(regclass) record", estimate: 1, open: opens(none), columns: []SetColumn{
+		{"relid", types.TRegclass}, {"parentrelid", types.TRegclass}, {"isleaf", types.TBool}, {"level", types.TInt4},
+	}}}
+}
+
+// optionFuncs declares pg_options_to_table, which divides texts NAME=VALUE.
+func optionFuncs() []setDecl {
+	split := func(_ *Env, a []types.Datum) (SetRows, error) {
+		var rows []types.Datum
+		for _, d := range a[0].Array().Elems {
+			if d.IsNull() {
+				return nil, pgerror.New(pgerror.NullValueNotAllowed, "null array element not allowed in this context")
+			}
+			name, value, ok := strings.Cut(d.Text(), "=")
+			row := []types.Datum{types.Text(name), types.Null}
+			if ok {
+				row[1] = types.Text(value)
+			}
+			rows = append(rows, types.NewRecord([]types.Type{types.TText, types.TText}, row))
+		}
+		return &sliceRows{rows}, nil
+	}
+	return []setDecl{{sig: "pg_options_to_table(text[]) record", estimate: 3, flags: stable, open: opens(split), columns: []SetColumn{
+		{"option_name", types.TText}, {"option_value", types.TText},
+	}}}
 }
 
 // prettySize writes a size in the largest unit that leaves at least 10 units of it, rounded.

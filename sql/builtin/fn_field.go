@@ -77,6 +77,8 @@ type field struct {
 	scale   int
 	special *apd.Decimal // infinity, or a value that is no decimal fraction
 	null    bool
+	value   float64 // of date_part alone, if isFloat
+	isFloat bool
 }
 
 func (f field) numeric() types.Datum {
@@ -94,6 +96,8 @@ func (f field) float() (types.Datum, error) {
 	switch {
 	case f.null:
 		return types.Null, nil
+	case f.isFloat:
+		return types.Float(f.value), nil
 	case f.special != nil:
 		return floatDatum(NumericToFloat(f.special, types.TFloat8))
 	}
@@ -110,9 +114,9 @@ func fieldFuncs() []decl {
 		f, part extractor
 		flags   flags
 	}{
-		{"date", extractDate, datePartOfDate, 0}, {"time", extractTime, extractTime, 0},
+		{"date", extractDate, datePartOfDate, 0}, {"time", extractTime, extractTime, 0}, {"timetz", extractTimetz, extractTimetz, 0},
 		{"timestamp", extractTimestamp, extractTimestamp, 0}, {"timestamptz", extractTimestamptz, extractTimestamptz, stable},
-		{"interval", extractInterval, extractInterval, 0},
+		{"interval", extractInterval, datePartOfInterval, 0},
 	} {
 		out = append(out,
 			decl{sig: "extract(text," + x.t + ") numeric", flags: x.flags, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
@@ -141,11 +145,11 @@ func fieldFuncs() []decl {
 			if !types.TimestampFinite(a[1].Int()) {
 				return a[1], nil
 			}
-			loc, err := types.LoadZone(a[2].Text())
+			zone, err := types.LoadZone(a[2].Text())
 			if err != nil {
 				return types.Null, err
 			}
-			return intDatum(truncTimestamptz(a[0].Text(), a[1].Int(), loc))
+			return intDatum(truncTimestamptz(a[0].Text(), a[1].Int(), zone.Location))
 		}},
 		decl{sig: "date_trunc(text,interval) interval", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return intervalDatum(truncInterval(a[0].Text(), a[1].Interval()))
@@ -162,12 +166,8 @@ func extractInfinite(unit timeUnit, name string, negative bool, t types.Type) (f
 		return field{special: types.NumericInf}, nil
 	case 0:
 		return field{}, errUnit(name, t)
-	case unitZone, unitZoneHour, unitZoneMinute:
-		if t.OID != types.OIDTimestamptz {
-			return field{}, errUnit(name, t)
-		}
 	}
-	if t.OID == types.OIDDate && unit <= unitHour {
+	if t.OID == types.OIDDate && (unit <= unitHour || unit == unitZone || unit == unitZoneHour || unit == unitZoneMinute) {
 		return field{}, errUnit(name, t)
 	}
 	return field{null: true}, nil
@@ -381,6 +381,20 @@ func extractInterval(_ *Env, name string, d types.Datum) (field, error) {
 		}
 	}
 	return field{}, errUnit(name, types.TInterval)
+}
+
+// datePartOfInterval implements date_part(text, interval), which computes the epoch in floating point.
+func datePartOfInterval(env *Env, name string, d types.Datum) (field, error) {
+	if lookupUnit(name) != unitEpoch {
+		return extractInterval(env, name, d)
+	}
+	const secondsPerDay = 86400
+	iv := d.Interval()
+	v := float64(iv.Micros) / 1e6
+	v += 365.25 * secondsPerDay * float64(iv.Months/12)
+	v += 30 * secondsPerDay * float64(iv.Months%12)
+	v += secondsPerDay * float64(iv.Days)
+	return field{value: v, isFloat: true}, nil
 }
 
 // truncCivil truncates c to a unit; false if date_trunc does not have the unit.

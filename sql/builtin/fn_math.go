@@ -280,7 +280,7 @@ func factorial(env *Env, a []types.Datum) (types.Datum, error) {
 	}
 	d := types.NewNumeric(1)
 	for i := int64(2); i <= n; i++ {
-		if i%256 == 0 && env.ctx().Err() != nil {
+		if i%256 == 0 && env.Context().Err() != nil {
 			return types.Null, errCanceled(env)
 		}
 		d.Coeff.Mul(&d.Coeff, apd.NewBigInt(i))
@@ -433,6 +433,9 @@ func widthBucketNumeric(_ *Env, a []types.Datum) (types.Datum, error) {
 func widthBucketArray(o *Overload) Func {
 	elem := o.Args[0]
 	return func(_ *Env, a []types.Datum) (types.Datum, error) {
+		if a[1].Array().NDims() > 1 {
+			return types.Null, pgerror.New(pgerror.ArraySubscriptError, "thresholds must be one-dimensional array")
+		}
 		thresholds := a[1].Array().Elems
 		for _, t := range thresholds {
 			if t.IsNull() {

@@ -3,13 +3,12 @@ package builtin
 import (
 	"strings"
 
-	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
 // PrivilegeQuery is what has_…_privilege asks.
 type PrivilegeQuery struct {
-	Object string // "table", "schema", "database", "sequence", "function", "type", "column", "any_column"
+	Object string // "table", "schema", "database", "sequence", "column", "any_column", "function", "type", "language", …
 	// The role: RoleName if NamesRole, RoleOID if GivesRole, else the current role.
 	NamesRole, GivesRole bool
 	RoleName             string
@@ -60,11 +59,15 @@ func hasPrivilege(object string, args []string) Func {
 	})
 }
 
-// privilegeFuncs declares has_…_privilege, makeaclitem and acldefault. Items of privileges are texts.
+// privilegeFuncs declares has_…_privilege and the functions on access lists.
 func privilegeFuncs() []decl {
 	var out []decl
-	for _, object := range []string{"table", "schema", "database", "sequence", "function", "type", "column", "any_column"} {
+	for _, object := range []string{"table", "schema", "database", "sequence", "function", "type", "column", "any_column",
+		"language", "tablespace", "foreign_data_wrapper", "server", "parameter"} {
 		middle := []string{"text", "oid"}
+		if object == "parameter" {
+			middle = middle[:1]
+		}
 		if object == "column" {
 			middle = []string{"text,text", "text,int2", "oid,text", "oid,int2"}
 		}
@@ -77,20 +80,13 @@ func privilegeFuncs() []decl {
 			}
 		}
 	}
-	return append(out,
-		decl{sig: "makeaclitem(oid,oid,text,bool) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
-			item, err := c.PrivilegeItem(oidArg(a[0]), oidArg(a[1]), a[2].Text(), a[3].Bool())
-			if err != nil {
-				return types.Null, err
-			}
-			return types.Text(item), nil
+	return append(append(out, aclFuncs()...),
+		decl{sig: "row_security_active(oid) bool", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			return types.Bool(c.RowSecurityActive(oidArg(a[0]))), nil
 		})},
-		decl{sig: "acldefault(char,oid) text[]", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
-			kind := a[0].Text()
-			if len(kind) != 1 {
-				return types.Null, pgerror.New(pgerror.InternalError, "unrecognized object type abbreviation: %s", kind)
-			}
-			return c.DefaultPrivileges(kind[0], oidArg(a[1]))
+		decl{sig: "row_security_active(text) bool", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			oid, err := c.RelationOID(a[0].Text())
+			return types.Bool(err == nil && c.RowSecurityActive(oid)), err
 		})},
 	)
 }

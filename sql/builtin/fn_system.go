@@ -37,6 +37,10 @@ func systemFuncs() []decl {
 		{sig: "session_user() name", flags: stable, fn: text(SessionInfo.SessionUser)},
 		{sig: "current_schema() name", flags: stable, fn: currentSchema},
 		{sig: "current_schemas(bool) name[]", flags: stable, fn: session(currentSchemas)},
+		{sig: "pg_my_temp_schema() oid", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
+			return types.Int(int64(s.TemporarySchema())), nil
+		})},
+		{sig: "pg_is_other_temp_schema(oid) bool", flags: stable, fn: constant(types.Bool(false))}, // Those of others are not seen.
 		{sig: "current_setting(text) text", flags: stable, fn: session(currentSetting)},
 		{sig: "current_setting(text,bool) text", flags: stable, fn: session(currentSetting)},
 		{sig: "set_config(text,text,bool) text", flags: volatile | nonStrict, fn: session(setConfig)},
@@ -53,13 +57,14 @@ func systemFuncs() []decl {
 		})},
 		{sig: "pg_terminate_backend(int4) bool", flags: volatile, fn: terminateBackend},
 		{sig: "pg_terminate_backend(int4,int8) bool", flags: volatile, fn: terminateBackend},
+		{sig: "pg_blocking_pids(int4) int4[]", flags: volatile, fn: blockingPIDs},
 		{sig: "txid_current() int8", flags: stable, fn: session(txnID)},
 		{sig: "pg_postmaster_start_time() timestamptz", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
 			return types.Int(s.ServerStart()), nil
 		})},
 		{sig: "pg_is_in_recovery() bool", flags: volatile, fn: constant(types.Bool(false))},
-		{sig: "inet_server_addr() text", flags: stable, fn: constant(types.Null)},
-		{sig: "inet_client_addr() text", flags: stable, fn: constant(types.Null)},
+		{sig: "inet_server_addr() inet", flags: stable, fn: constant(types.Null)},
+		{sig: "inet_client_addr() inet", flags: stable, fn: constant(types.Null)},
 		{sig: "inet_server_port() int4", flags: stable, fn: constant(types.Null)},
 		{sig: "inet_client_port() int4", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_client_encoding() name", flags: stable, fn: constant(types.Text("UTF8"))},
@@ -154,7 +159,7 @@ func txnID(s SessionInfo, _ []types.Datum) (types.Datum, error) { return types.I
 // errCanceled is what a cancelled statement returns.
 func errCanceled(env *Env) error {
 	err := pgerror.New(pgerror.QueryCanceled, "canceling statement due to user request")
-	err.Cause = env.ctx().Err()
+	err.Cause = env.Context().Err()
 	return err
 }
 
@@ -169,7 +174,7 @@ func pgSleep(env *Env, a []types.Datum) (types.Datum, error) {
 	select {
 	case <-timer.C:
 		return types.Text(""), nil
-	case <-env.ctx().Done():
+	case <-env.Context().Done():
 		return types.Null, errCanceled(env)
 	}
 }
@@ -225,21 +230,21 @@ func nextVal(env *Env, a []types.Datum) (types.Datum, error) {
 	if env.Sequences == nil {
 		return types.Null, errNoService("nextval")
 	}
-	return intDatum(env.Sequences.NextVal(env.ctx(), types.OID(a[0].Int())))
+	return intDatum(env.Sequences.NextVal(env.Context(), types.OID(a[0].Int())))
 }
 
 func currVal(env *Env, a []types.Datum) (types.Datum, error) {
 	if env.Sequences == nil {
 		return types.Null, errNoService("currval")
 	}
-	return intDatum(env.Sequences.CurrVal(env.ctx(), types.OID(a[0].Int())))
+	return intDatum(env.Sequences.CurrVal(env.Context(), types.OID(a[0].Int())))
 }
 
 func lastVal(env *Env, _ []types.Datum) (types.Datum, error) {
 	if env.Sequences == nil {
 		return types.Null, errNoService("lastval")
 	}
-	return intDatum(env.Sequences.LastVal(env.ctx()))
+	return intDatum(env.Sequences.LastVal(env.Context()))
 }
 
 func setVal(env *Env, a []types.Datum) (types.Datum, error) {
@@ -247,10 +252,22 @@ func setVal(env *Env, a []types.Datum) (types.Datum, error) {
 		return types.Null, errNoService("setval")
 	}
 	called := len(a) < 3 || a[2].Bool()
-	return a[1], env.Sequences.SetVal(env.ctx(), types.OID(a[0].Int()), a[1].Int(), called)
+	return a[1], env.Sequences.SetVal(env.Context(), types.OID(a[0].Int()), a[1].Int(), called)
 }
 
 // terminateBackend is pg_terminate_backend, with the milliseconds to wait for the session's end if given.
+func blockingPIDs(env *Env, a []types.Datum) (types.Datum, error) {
+	if env.Session == nil {
+		return types.Null, errNoService("session information")
+	}
+	pids, err := env.Session.BlockingPIDs(env.Context(), int32(a[0].Int()))
+	elems := make([]types.Datum, len(pids))
+	for i, pid := range pids {
+		elems[i] = types.Int(int64(pid))
+	}
+	return types.NewArray(&types.Array{Elem: types.TInt4, Elems: elems}), err
+}
+
 func terminateBackend(env *Env, a []types.Datum) (types.Datum, error) {
 	if env.Session == nil {
 		return types.Null, errNoService("session information")
@@ -259,6 +276,6 @@ func terminateBackend(env *Env, a []types.Datum) (types.Datum, error) {
 	if len(a) > 1 {
 		timeout = time.Duration(min(max(a[1].Int(), -1), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	}
-	ok, err := env.Session.TerminateBackend(env.ctx(), int32(a[0].Int()), timeout)
+	ok, err := env.Session.TerminateBackend(env.Context(), int32(a[0].Int()), timeout)
 	return types.Bool(ok), err
 }

@@ -43,8 +43,26 @@ func timeFuncs() []decl {
 		{sig: "justify_interval(interval) interval", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return intervalDatum(justifyInterval(a[0].Interval()))
 		}},
+		{sig: "timestamp(date,time) timestamp", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			return intDatum(addDateTime(a[0].Int(), a[1].Int()))
+		}},
+		{sig: "timestamptz(date,time) timestamptz", flags: stable, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			ts, err := addDateTime(a[0].Int(), a[1].Int())
+			if err != nil {
+				return types.Null, err
+			}
+			return intDatum(localToTimestamptz(env, ts))
+		}},
 		{sig: "timezone(text,timestamptz) timestamp", fn: zoneFunc(toZone)}, {sig: "timezone(text,timestamp) timestamptz", fn: zoneFunc(fromZone)},
 		{sig: "timezone(interval,timestamptz) timestamp", fn: offsetFunc(1)}, {sig: "timezone(interval,timestamp) timestamptz", fn: offsetFunc(-1)},
+	}
+	for _, add := range []struct {
+		name string
+		sign int64
+	}{{"date_add", 1}, {"date_subtract", -1}} {
+		fn := addInZone(add.sign)
+		out = append(out, decl{sig: add.name + "(timestamptz,interval) timestamptz", flags: stable, fn: fn},
+			decl{sig: add.name + "(timestamptz,interval,text) timestamptz", fn: fn})
 	}
 	for _, name := range []string{"now", "transaction_timestamp", "current_timestamp"} {
 		out = append(out, decl{sig: name + "() timestamptz", flags: stable, fn: func(env *Env, _ []types.Datum) (types.Datum, error) {
@@ -55,6 +73,27 @@ func timeFuncs() []decl {
 	out = append(out, makeFuncs()...)
 	out = append(out, overlapsFuncs()...)
 	return append(out, fieldFuncs()...)
+}
+
+// addInZone implements date_add and date_subtract, as of PostgreSQL 16: by the calendar of the session's zone, or of the one named.
+func addInZone(sign int64) Func {
+	return func(env *Env, a []types.Datum) (types.Datum, error) {
+		iv, zone := a[1].Interval(), env.Format.Loc()
+		if len(a) == 3 {
+			named, err := types.LoadZone(a[2].Text())
+			if err != nil {
+				return types.Null, err
+			}
+			zone = named.Location
+		}
+		if sign < 0 {
+			var err error
+			if iv, err = NegInterval(iv); err != nil {
+				return types.Null, err
+			}
+		}
+		return intDatum(addTimestamptzIn(zone, a[0].Int(), iv))
+	}
 }
 
 // precisionFuncs declares the keywords that may have a precision: current_timestamp(3).
@@ -148,7 +187,11 @@ func dateBin(_ *Env, a []types.Datum) (types.Datum, error) {
 	if err != nil {
 		return types.Null, errIntervalRange()
 	}
-	return types.Int(ts - floorMod(diff, stride)), nil
+	ts -= floorMod(diff, stride)
+	if !types.ValidTimestamp(ts) {
+		return types.Null, errTimestampRange()
+	}
+	return types.Int(ts), nil
 }
 
 func unixToTimestamptz(_ *Env, a []types.Datum) (types.Datum, error) {
@@ -253,14 +296,14 @@ func zoneFunc(dir zoneDirection) Func {
 		if !types.TimestampFinite(ts) {
 			return a[1], nil
 		}
-		loc, err := types.LoadZone(a[0].Text())
+		zone, err := types.LoadZone(a[0].Text())
 		if err != nil {
 			return types.Null, err
 		}
 		if dir == toZone {
-			ts = types.LocalTimestamp(ts, loc)
+			ts = zone.Local(ts)
 		} else {
-			ts = types.UTCTimestamp(ts, loc)
+			ts = zone.UTC(ts)
 		}
 		if !types.ValidTimestamp(ts) {
 			return types.Null, errTimestampRange()
@@ -372,11 +415,11 @@ func makeTimestamptzIn(_ *Env, a []types.Datum) (types.Datum, error) {
 	if err != nil {
 		return types.Null, err
 	}
-	loc, err := types.LoadZone(a[6].Text())
+	zone, err := types.LoadOffsetOrZone(a[6].Text())
 	if err != nil {
 		return types.Null, err
 	}
-	if ts = types.UTCTimestamp(ts, loc); !types.ValidTimestamp(ts) {
+	if ts = zone.UTC(ts); !types.ValidTimestamp(ts) {
 		return types.Null, errTimestampRange()
 	}
 	return types.Int(ts), nil

@@ -279,9 +279,9 @@ func TestZoneFuzzAgainstPostgreSQL(t *testing.T) {
 		return slices.Contains(o.Args, types.TTimestamptz) || o.Ret == types.TTimestamptz
 	}
 	for _, zone := range []string{"America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"} {
-		loc, err := types.LoadZone(zone)
-		if err != nil {
-			t.Fatal(err)
+		loc, ok := types.LoadLocation(zone)
+		if !ok {
+			t.Fatal(zone)
 		}
 		env := &Env{Format: types.Format{Location: loc}}
 		if _, err := conn.Exec(context.Background(), "SET timezone = '"+zone+"'").ReadAll(); err != nil {

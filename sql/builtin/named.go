@@ -34,6 +34,10 @@ func namedSignatures(name string) [][]Parameter {
 			all[i].Default = types.Int(0)
 		}
 		return [][]Parameter{append(all, Parameter{Name: "secs", Type: types.TFloat8, Default: types.Float(0)})}
+	case "jsonb_path_exists", "jsonb_path_match", "jsonb_path_query", "jsonb_path_query_array", "jsonb_path_query_first",
+		"jsonb_path_exists_tz", "jsonb_path_match_tz", "jsonb_path_query_tz", "jsonb_path_query_array_tz", "jsonb_path_query_first_tz":
+		return [][]Parameter{{{Name: "target", Type: types.TJSONB}, {Name: "path", Type: types.TJSONPath},
+			{Name: "vars", Type: types.TJSONB, Default: types.JSONB(noVariables)}, {Name: "silent", Type: types.TBool, Default: types.Bool(false)}}}
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package builtin
 
 import (
+	"math"
+	"slices"
+
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -22,7 +26,7 @@ func arrayOps() []decl {
 	}
 }
 
-func arrayCat(_ *Env, a []types.Datum) (types.Datum, error) {
+func arrayCat(env *Env, a []types.Datum) (types.Datum, error) {
 	if a[0].IsNull() {
 		return a[1], nil
 	}
@@ -30,34 +34,106 @@ func arrayCat(_ *Env, a []types.Datum) (types.Datum, error) {
 		return a[0], nil
 	}
 	l, r := a[0].Array(), a[1].Array()
-	elems := append(append(make([]types.Datum, 0, len(l.Elems)+len(r.Elems)), l.Elems...), r.Elems...)
-	return types.NewArray(&types.Array{Elem: l.Elem, Elems: elems}), nil
+	if len(r.Elems) == 0 {
+		return a[0], nil
+	}
+	if len(l.Elems) == 0 {
+		return a[1], nil
+	}
+	dims, err := catDims(l.AllDims(), r.AllDims())
+	if err != nil {
+		return types.Null, err
+	}
+	n, err := types.CheckDims(dims)
+	if err != nil {
+		return types.Null, err
+	}
+	if err := env.reserveList(n); err != nil {
+		return types.Null, err
+	}
+	elems := append(append(make([]types.Datum, 0, n), l.Elems...), r.Elems...)
+	return types.NewDimArray(l.Elem, elems, dims), nil
 }
 
-// arrayAppend appends an element to an array; NULL is the empty array.
+// catDims returns the dimensions of a concatenation of two arrays that are not empty: either may be an element of the other.
+func catDims(l, r []types.Dim) ([]types.Dim, error) {
+	incompatible := func(detail string, args ...any) error {
+		return pgerror.New(pgerror.ArraySubscriptError, "cannot concatenate incompatible arrays").WithDetail(detail, args...)
+	}
+	outer, inner, added := l, r, int64(1)
+	switch len(l) - len(r) {
+	case 0:
+		if added = int64(r[0].Len); !slices.Equal(l[1:], r[1:]) {
+			return nil, incompatible("Arrays with differing element dimensions are not compatible for concatenation.")
+		}
+		inner = r[1:]
+	case 1:
+	case -1:
+		outer, inner = r, l
+	default:
+		return nil, incompatible("Arrays of %d and %d dimensions are not compatible for concatenation.", len(l), len(r))
+	}
+	if !slices.Equal(outer[1:], inner) {
+		return nil, incompatible("Arrays with differing dimensions are not compatible for concatenation.")
+	}
+	dims := slices.Clone(outer)
+	if int64(dims[0].Len)+added > types.MaxArrayElems {
+		return nil, types.ErrArraySize()
+	}
+	dims[0].Len += int32(added)
+	return dims, nil
+}
+
+// growable returns the elements and the lower bound of an array to which elements are added; NULL is an empty one.
+func growable(d types.Datum) ([]types.Datum, int64, error) {
+	if d.IsNull() {
+		return nil, 1, nil
+	}
+	a := d.Array()
+	switch a.NDims() {
+	case 0:
+		return nil, 1, nil
+	case 1:
+		return a.Elems, int64(a.Dim(0).Low), nil
+	}
+	return nil, 0, pgerror.New(pgerror.DataException, "argument must be empty or one-dimensional array")
+}
+
+// grown returns the array of elems with a lower bound.
+func grown(elem types.Type, elems []types.Datum, low int64) (types.Datum, error) {
+	dims := []types.Dim{{Low: int32(low), Len: int32(len(elems))}}
+	if _, err := types.CheckDims(dims); err != nil {
+		return types.Null, err
+	}
+	return types.NewDimArray(elem, elems, dims), nil
+}
+
 func arrayAppend(o *Overload) Func {
 	elem := o.Args[1]
 	return func(_ *Env, a []types.Datum) (types.Datum, error) {
-		elems := elementsOf(a[0])
-		out := append(append(make([]types.Datum, 0, len(elems)+1), elems...), a[1])
-		return types.NewArray(&types.Array{Elem: elem, Elems: out}), nil
+		elems, low, err := growable(a[0])
+		if err != nil {
+			return types.Null, err
+		}
+		if low+int64(len(elems)) > math.MaxInt32 {
+			return types.Null, errInt4Range()
+		}
+		return grown(elem, append(append(make([]types.Datum, 0, len(elems)+1), elems...), a[1]), low)
 	}
 }
 
 func arrayPrepend(o *Overload) Func {
 	elem := o.Args[0]
 	return func(_ *Env, a []types.Datum) (types.Datum, error) {
-		elems := elementsOf(a[1])
-		out := append(append(make([]types.Datum, 0, len(elems)+1), a[0]), elems...)
-		return types.NewArray(&types.Array{Elem: elem, Elems: out}), nil
+		elems, low, err := growable(a[1])
+		if err != nil {
+			return types.Null, err
+		}
+		if low == math.MinInt32 {
+			return types.Null, errInt4Range()
+		}
+		return grown(elem, append(append(make([]types.Datum, 0, len(elems)+1), a[0]), elems...), low)
 	}
-}
-
-func elementsOf(d types.Datum) []types.Datum {
-	if d.IsNull() {
-		return nil
-	}
-	return d.Array().Elems
 }
 
 // contains reports whether every element of b equals one of a; NULL equals nothing.

@@ -55,9 +55,15 @@ func compareOps() []decl {
 	}
 	pair("name", "text", 0, compareBytes)
 	pair("text", "name", 0, compareBytes)
-	for _, name := range []string{"bpchar", "numeric", "interval"} {
+	for _, name := range []string{"bpchar", "numeric", "interval", "jsonb"} {
 		t := mustType(name)
 		pair(name, name, 0, func(_ *Env, a, b types.Datum) int { return types.Compare(a, b, t) })
+	}
+	for _, info := range types.Infos() {
+		t := types.Type{OID: info.OID, Mod: -1}
+		if m := t.Methods(); m != nil && !m.Unordered && m.Borrows == 0 {
+			pair(info.Name, info.Name, 0, func(_ *Env, a, b types.Datum) int { return types.Compare(a, b, t) })
+		}
 	}
 	pair("date", "timestamp", 0, func(_ *Env, a, b types.Datum) int { return compareDateTimestamp(a, b) })
 	pair("timestamp", "date", 0, func(_ *Env, a, b types.Datum) int { return -compareDateTimestamp(b, a) })
@@ -66,6 +72,7 @@ func compareOps() []decl {
 	pair("timestamp", "timestamptz", stable, compareTimestampTimestamptz)
 	pair("timestamptz", "timestamp", stable, func(env *Env, a, b types.Datum) int { return -compareTimestampTimestamptz(env, b, a) })
 	pair("anyarray", "anyarray", 0, func(_ *Env, a, b types.Datum) int { return types.Compare(a, b, types.Type{}) })
+	pair("anyenum", "anyenum", 0, compareBytes)
 	pair("record", "record", 0, func(_ *Env, a, b types.Datum) int { return types.Compare(a, b, types.TRecord) })
 	return append(out, patternCompareOps()...)
 }

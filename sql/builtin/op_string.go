@@ -3,6 +3,7 @@ package builtin
 import (
 	"strings"
 
+	"github.com/percodb/percodb/sql/are"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -84,8 +85,12 @@ func likeFunc(fold, bytes, not bool) Func {
 }
 
 func regexFunc(fold, not bool) Func {
+	var o regexOptions
+	if fold {
+		o.flags = are.FoldCase
+	}
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
-		re, err := env.patterns.regex(a[1].Text(), regexOptions{foldCase: fold})
+		re, err := env.patterns.regex(a[1].Text(), o)
 		if err != nil {
 			return types.Null, err
 		}

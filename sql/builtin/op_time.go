@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"math"
+	"time"
 
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -183,6 +184,11 @@ func addCalendar(ts int64, months, days int32) (int64, error) {
 
 // AddTimestamptz is timestamptz + interval: months and days by the session's calendar (22008).
 func AddTimestamptz(env *Env, ts int64, iv types.Interval) (int64, error) {
+	return addTimestamptzIn(env.Format.Loc(), ts, iv)
+}
+
+// addTimestamptzIn is AddTimestamptz by a zone's calendar.
+func addTimestamptzIn(zone *time.Location, ts int64, iv types.Interval) (int64, error) {
 	if !types.TimestampFinite(ts) {
 		return ts, nil
 	}
@@ -191,12 +197,12 @@ func AddTimestamptz(env *Env, ts int64, iv types.Interval) (int64, error) {
 		if step.Months == 0 && step.Days == 0 {
 			continue
 		}
-		local, err := addCalendar(timestamptzToLocal(env, ts), step.Months, step.Days)
+		local, err := addCalendar(types.LocalTimestamp(ts, zone), step.Months, step.Days)
 		if err != nil {
 			return 0, err
 		}
-		if ts, err = localToTimestamptz(env, local); err != nil {
-			return 0, err
+		if ts = types.UTCTimestamp(local, zone); !types.ValidTimestamp(ts) {
+			return 0, errTimestampRange()
 		}
 	}
 	return addMicros(ts, iv.Micros)

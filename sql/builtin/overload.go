@@ -30,6 +30,7 @@ type Overload struct {
 	Volatility Volatility
 	Fn         Func
 
+	declared *Overload            // as declared, with polymorphic types
 	variadic bool                 // the last of the declared Args repeats at least once
 	bind     func(*Overload) Func // returns Fn for the resolved types; nil: Fn is set
 }
@@ -60,6 +61,7 @@ func parseSignature(sig string) *Overload {
 		panic("builtin: signature " + sig)
 	}
 	o := &Overload{Name: sig[:open], Ret: mustType(strings.TrimSpace(sig[end+1:]))}
+	o.declared = o
 	if list := sig[open+1 : end]; list != "" {
 		for arg := range strings.SplitSeq(list, ",") {
 			arg = strings.TrimSpace(arg)
@@ -70,6 +72,29 @@ func parseSignature(sig string) *Overload {
 		}
 	}
 	return o
+}
+
+// Signature returns the name and the declared argument types of the function, by the types' internal names: "lower(text)". It
+// identifies a function among all of them. "" for what is no function of its own: a cast in a call's form.
+func (o *Overload) Signature() string {
+	if o.declared == nil {
+		return ""
+	}
+	return SignatureOf(o.declared.Name, o.declared.Args)
+}
+
+// SignatureOf returns the signature of a function.
+func SignatureOf(name string, args []types.Type) string {
+	var b strings.Builder
+	b.WriteString(name + "(")
+	for i, t := range args {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(t.Info().Name)
+	}
+	b.WriteByte(')')
+	return b.String()
 }
 
 func mustType(name string) types.Type {

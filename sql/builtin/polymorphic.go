@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -18,7 +19,7 @@ type binding struct {
 
 func (b binding) actual(t types.Type) types.Type {
 	switch t.OID {
-	case types.OIDAnyElement, types.OIDAnyNonArray:
+	case types.OIDAnyElement, types.OIDAnyNonArray, types.OIDAnyEnum:
 		return b.elem
 	case types.OIDAnyArray:
 		return b.elem.ArrayOf()
@@ -53,23 +54,32 @@ func (b binding) arrays(declared ...types.Type) error {
 func bindPolymorphic(declared, args []types.Type) (binding, error) {
 	var b binding
 	var compat []types.Type
-	var hasElem, hasCompat bool
+	var hasElem, hasEnum, hasCompat bool
 	for i, d := range declared {
 		a := args[i]
 		switch d.OID {
-		case types.OIDAnyElement, types.OIDAnyNonArray, types.OIDAnyArray:
-			hasElem = true
+		case types.OIDAnyElement, types.OIDAnyNonArray, types.OIDAnyArray, types.OIDAnyEnum:
+			hasElem, hasEnum = true, hasEnum || d.OID == types.OIDAnyEnum
 			if a.OID == types.OIDUnknown {
 				continue
 			}
 			t := a.Base()
+			if d.OID != types.OIDAnyElement { // which alone keeps a domain
+				a = a.Underlying()
+			}
 			if d.OID == types.OIDAnyArray {
 				if t = a.Elem().Base(); !a.IsArray() {
 					return b, errNotArray(d, a)
 				}
 			}
+			if d.OID == types.OIDAnyEnum {
+				t = a.Base()
+			}
 			if d.OID == types.OIDAnyNonArray && a.IsArray() {
 				return b, pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", a)
+			}
+			if d.OID == types.OIDAnyEnum && !a.IsEnum() {
+				return b, pgerror.New(pgerror.DatatypeMismatch, "type matched to anyenum is not an enum type: %s", a)
 			}
 			if b.elem.Valid() && b.elem != t {
 				return b, pgerror.New(pgerror.DatatypeMismatch, "arguments declared \"%s\" are not all alike", TypeName(d)).
@@ -78,7 +88,7 @@ func bindPolymorphic(declared, args []types.Type) (binding, error) {
 			b.elem = t
 		case types.OIDAnyCompatible, types.OIDAnyCompatibleNonArray:
 			hasCompat = true
-			if d.OID == types.OIDAnyCompatibleNonArray && a.IsArray() {
+			if d.OID == types.OIDAnyCompatibleNonArray && a.Underlying().IsArray() {
 				return b, pgerror.New(pgerror.DatatypeMismatch, "type matched to anycompatiblenonarray is an array type: %s", a)
 			}
 			compat = append(compat, a)
@@ -87,7 +97,7 @@ func bindPolymorphic(declared, args []types.Type) (binding, error) {
 			if a.OID == types.OIDUnknown {
 				continue
 			}
-			if !a.IsArray() {
+			if a = a.Underlying(); !a.IsArray() {
 				return b, errNotArray(d, a)
 			}
 			compat = append(compat, a.Elem())
@@ -101,6 +111,9 @@ func bindPolymorphic(declared, args []types.Type) (binding, error) {
 		b.compat = t.Base()
 	}
 	if hasElem && !b.elem.Valid() {
+		if hasEnum {
+			return b, pgerror.New(pgerror.DatatypeMismatch, "type matched to anyenum is not an enum type: unknown")
+		}
 		return b, errUndetermined
 	}
 	return b, nil
@@ -122,6 +135,9 @@ func CommonTypeIn(context string, ts []types.Type) (types.Type, error) {
 func commonOf(context string, ts []types.Type) (t types.Type, known bool, err error) {
 	best := types.TUnknown
 	sameMod := true
+	if slices.ContainsFunc(ts, func(t types.Type) bool { return t != ts[0] }) {
+		ts = underlying(ts)
+	}
 	for i, t := range ts {
 		if i > 0 && t != ts[0] {
 			sameMod = false

@@ -1,65 +1,39 @@
 package builtin
 
 import (
-	"errors"
-	"regexp"
-	"regexp/syntax"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/percodb/percodb/sql/are"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types/jsonpath"
 )
 
 // invalidRegularExpression is SQLSTATE 2201B.
 const invalidRegularExpression pgerror.Code = "2201B"
 
-// regexOptions are the letters of a flags argument and of (?…) at the pattern's start.
-type regexOptions struct {
-	global     bool // g
-	foldCase   bool // i
-	literal    bool // q
-	expanded   bool // x
-	noNLClass  bool // . and [^…] do not match a newline (p, n, m)
-	lineAnchor bool // ^ and $ match at lines (w, n, m)
-	basic      bool // b: a POSIX basic expression
-}
+// maxPatternBytes bounds patterns: a longer one takes too much memory when compiled.
+const maxPatternBytes = 256 << 10
 
-func (o *regexOptions) set(letter rune) bool {
-	switch letter {
-	case 'g':
-		o.global = true
-	case 'i':
-		o.foldCase = true
-	case 'c':
-		o.foldCase = false
-	case 'q':
-		o.literal = true
-	case 'x':
-		o.expanded = true
-	case 't':
-		o.expanded = false
-	case 'n', 'm':
-		o.noNLClass, o.lineAnchor = true, true
-	case 'p':
-		o.noNLClass, o.lineAnchor = true, false
-	case 'w':
-		o.noNLClass, o.lineAnchor = false, true
-	case 's':
-		o.noNLClass, o.lineAnchor = false, false
-	case 'b':
-		o.basic = true
-	case 'e': // extended expressions are advanced ones without their escapes
-	default:
-		return false
-	}
-	return true
+// stepsPerPoll is the number of steps of a pattern's matching between two calls of Env.Step; each costs stepCost.
+const (
+	stepsPerPoll = 1 << 14
+	stepCost     = 16
+)
+
+// regexOptions are the letters of a flags argument.
+type regexOptions struct {
+	global bool // g
+	flags  are.Flags
 }
 
 func parseRegexOptions(flags string) (regexOptions, error) {
 	var o regexOptions
 	for i, r := range flags {
-		if !o.set(r) {
+		switch {
+		case r == 'g':
+			o.global = true
+		case r >= utf8.RuneSelf || !o.flags.Set(byte(r)):
 			_, n := utf8.DecodeRuneInString(flags[i:])
 			return o, pgerror.New(pgerror.InvalidParameterValue, "invalid regular expression option: \"%s\"", flags[i:i+n])
 		}
@@ -67,476 +41,61 @@ func parseRegexOptions(flags string) (regexOptions, error) {
 	return o, nil
 }
 
-// CompileRegex compiles a pattern as ~ (fold: ~*) does.
-//
-// Errors: 2201B for a wrong pattern, 0A000 for back references and lookaround, which the engine, being
-// linear in the text's length, does not have.
-func CompileRegex(pattern string, fold bool) (*Regex, error) {
-	return compileRegex(pattern, regexOptions{foldCase: fold})
-}
+// Regex is a compiled regular expression. It serves one session at a time.
+type Regex struct{ re *are.Regexp }
 
+// compileRegex compiles a pattern. Errors: 2201B.
 func compileRegex(pattern string, o regexOptions) (*Regex, error) {
 	if len(pattern) > maxPatternBytes {
 		return nil, badRegex("regular expression is too complex")
 	}
-	if rest, ok := strings.CutPrefix(pattern, "***="); ok {
-		pattern, o.literal = rest, true
-	} else if rest, ok := strings.CutPrefix(pattern, "***:"); ok {
-		pattern = rest
-	}
-	if strings.HasPrefix(pattern, "(?") && len(pattern) > 2 && isLetter(pattern[2]) && !o.literal {
-		end := strings.IndexByte(pattern, ')')
-		if end < 0 {
-			return nil, badRegex("invalid embedded option")
-		}
-		for _, r := range pattern[2:end] {
-			if !o.set(r) {
-				return nil, badRegex("invalid embedded option")
-			}
-		}
-		pattern = pattern[end+1:]
-	}
-	t := &regexTranslator{src: pattern, o: o, out: new(strings.Builder)}
-	if o.basic {
-		return nil, t.unsupported("the syntax of basic expressions")
-	}
-	if o.literal {
-		for _, r := range pattern {
-			t.literal(r)
-		}
-	} else if err := t.translate(); err != nil {
-		return nil, err
-	}
-	body := t.out.String()
-	prefix := ""
-	for _, f := range []struct {
-		on     bool
-		letter string
-	}{{!o.noNLClass, "s"}, {o.lineAnchor, "m"}} {
-		if f.on {
-			prefix += f.letter
-		}
-	}
-	if prefix != "" {
-		prefix = "(?" + prefix + ")"
-	}
-	marked := prefix + t.marked()
-	parsed, err := syntax.Parse(marked, syntax.Perl)
+	re, err := are.Compile(pattern, o.flags)
 	if err != nil {
-		return nil, regexError(err)
+		return nil, badRegex(err.Error())
 	}
-	size := regexSize(parsed)
-	if size > maxRegexSize || size*(parsed.MaxCap()+1) > maxRegexCaptures {
-		return nil, badRegex("regular expression is too complex")
-	}
-	re, err := regexp.Compile(prefix + body)
-	if err != nil {
-		return nil, regexError(err)
-	}
-	compiled := newRegex(re, marked, size, !t.nonGreedy)
-	compiled.words, compiled.edges = t.words, len(t.marks) > 0
-	return compiled, nil
+	return &Regex{re}, nil
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 
 func badRegex(what string) error {
 	return pgerror.New(invalidRegularExpression, "invalid regular expression: %s", what)
 }
 
-// regexError converts the engine's error to PostgreSQL's message.
-func regexError(err error) error {
-	var e *syntax.Error
-	if !errors.As(err, &e) {
-		return badRegex(err.Error())
+// matches reports whether s has a match.
+func (re *Regex) matches(env *Env, s string) (bool, error) {
+	if err := env.Step(stepCost); err != nil {
+		return false, err
 	}
-	switch e.Code {
-	case syntax.ErrMissingParen, syntax.ErrUnexpectedParen:
-		return badRegex("parentheses () not balanced")
-	case syntax.ErrMissingBracket:
-		return badRegex("brackets [] not balanced")
-	case syntax.ErrInvalidCharRange:
-		return badRegex("invalid character range")
-	case syntax.ErrMissingRepeatArgument, syntax.ErrInvalidRepeatOp:
-		return badRegex("quantifier operand invalid")
-	case syntax.ErrInvalidRepeatSize:
-		return badRegex("invalid repetition count(s)")
-	case syntax.ErrTrailingBackslash, syntax.ErrInvalidEscape:
-		return badRegex("invalid escape \\ sequence")
-	case syntax.ErrNestingDepth, syntax.ErrLarge:
-		return badRegex("regular expression is too complex")
-	}
-	return badRegex(e.Code.String())
+	return re.re.Matches(s, env)
 }
 
-// regexTranslator translates PostgreSQL's advanced regular expressions to the engine's syntax.
-type regexTranslator struct {
-	src       string
-	at        int
-	o         regexOptions
-	out       *strings.Builder
-	nonGreedy bool
-	depth     int
-	words     bool       // there is \y, \Y, \m or \M
-	marks     []wordMark // the positions of \m and \M
+// find returns the first match with its groups, as positions in s, two for each; nil: there is none.
+func (re *Regex) find(env *Env, s string) ([]int, error) {
+	if err := env.Step(stepCost); err != nil {
+		return nil, err
+	}
+	return re.re.Find(s, 0, true, env)
 }
 
-func (t *regexTranslator) unsupported(what string) error {
-	return pgerror.Unsupported("regular expressions with "+what, "Rewrite the pattern without it.")
-}
-
-func (t *regexTranslator) translate() error {
-	for t.at < len(t.src) {
-		switch c := t.src[t.at]; c {
-		case '\\':
-			if err := t.escape(); err != nil {
-				return err
-			}
-		case '[':
-			if err := t.bracket(); err != nil {
-				return err
-			}
-		case '(':
-			if err := t.group(); err != nil {
-				return err
-			}
-		case ')':
-			if t.depth == 0 {
-				return badRegex("parentheses () not balanced")
-			}
-			t.depth--
-			t.out.WriteByte(c)
-			t.at++
-		case '{':
-			if t.at+1 < len(t.src) && isDigit(t.src[t.at+1]) {
-				if err := t.repetition(); err != nil {
-					return err
-				}
-			} else {
-				t.out.WriteString(`\{`)
-				t.at++
-			}
-		case '}':
-			t.out.WriteString(`\}`)
-			t.at++
-		case '?', '*', '+':
-			t.out.WriteByte(c)
-			t.at++
-			t.lazyMark()
-		case ']':
-			t.out.WriteString(`\]`)
-			t.at++
-		case '#', ' ', '\t', '\n', '\r', '\v', '\f':
-			if !t.o.expanded {
-				t.out.WriteByte(c)
-			} else if c == '#' {
-				if end := strings.IndexByte(t.src[t.at:], '\n'); end >= 0 {
-					t.at += end
-				} else {
-					t.at = len(t.src) - 1
-				}
-			}
-			t.at++
-		default:
-			r, n := utf8.DecodeRuneInString(t.src[t.at:])
-			if t.o.foldCase && hasCase(r) {
-				t.literal(r)
-			} else {
-				t.out.WriteString(t.src[t.at : t.at+n])
-			}
-			t.at += n
-		}
-	}
-	if t.depth > 0 {
-		return badRegex("parentheses () not balanced")
-	}
-	return nil
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-func (t *regexTranslator) lazyMark() {
-	if t.at < len(t.src) && t.src[t.at] == '?' {
-		t.nonGreedy = true
-		t.out.WriteByte('?')
-		t.at++
-	}
-}
-
-func (t *regexTranslator) group() error {
-	rest := t.src[t.at:]
-	switch {
-	case strings.HasPrefix(rest, "(?:"):
-		t.out.WriteString("(?:")
-		t.at += 3
-	case strings.HasPrefix(rest, "(?#"):
-		end := strings.IndexByte(rest, ')')
-		if end < 0 {
-			return badRegex("parentheses () not balanced")
-		}
-		t.at += end + 1
-		return nil
-	case strings.HasPrefix(rest, "(?=") || strings.HasPrefix(rest, "(?!") || strings.HasPrefix(rest, "(?<"):
-		return t.unsupported("lookahead or lookbehind")
-	case strings.HasPrefix(rest, "(?"):
-		return badRegex("quantifier operand invalid")
-	default:
-		t.out.WriteByte('(')
-		t.at++
-	}
-	t.depth++
-	return nil
-}
-
-// repetition copies {m}, {m,} or {m,n}, with at most 255.
-func (t *regexTranslator) repetition() error {
-	end := strings.IndexByte(t.src[t.at:], '}')
-	if end < 0 {
-		return badRegex("braces {} not balanced")
-	}
-	body := t.src[t.at+1 : t.at+end]
-	least, most, ranged := strings.Cut(body, ",")
-	m, err := strconv.Atoi(least)
-	if err != nil || m > 255 {
-		return badRegex("invalid repetition count(s)")
-	}
-	if ranged && most != "" {
-		if n, err := strconv.Atoi(most); err != nil || n > 255 || n < m {
-			return badRegex("invalid repetition count(s)")
-		}
-	}
-	t.out.WriteString("{" + body + "}")
-	t.at += end + 1
-	t.lazyMark()
-	return nil
-}
-
-// The classes, in terms of Unicode as the C library classifies it.
-const (
-	classWord  = `\p{L}\p{Nd}\p{Nl}_`
-	classSpace = `\s\v\x{85}\x{2028}\x{2029}\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200a}\x{205f}\x{3000}`
-)
-
-// escape translates a backslash and what follows.
-func (t *regexTranslator) escape() error {
-	if t.at+1 == len(t.src) {
-		return badRegex("invalid escape \\ sequence")
-	}
-	c := t.src[t.at+1]
-	t.at += 2
-	switch c {
-	case 'd':
-		t.out.WriteString(`[0-9]`)
-	case 'D':
-		t.out.WriteString(`[^0-9]`)
-	case 'w':
-		t.out.WriteString(`[` + classWord + `]`)
-	case 'W':
-		t.out.WriteString(`[^` + classWord + `]`)
-	case 's':
-		t.out.WriteString(`[` + classSpace + `]`)
-	case 'S':
-		t.out.WriteString(`[^` + classSpace + `]`)
-	case 'A':
-		t.out.WriteString(`\A`)
-	case 'Z':
-		t.out.WriteString(`\z`)
-	case 'y', 'Y', 'm', 'M':
-		return t.wordBoundary(c)
-	default:
-		if c >= '1' && c <= '9' {
-			return t.unsupported("back references")
-		}
-		r, err := t.charEscape(c)
-		if err != nil {
+// each calls visit with the matches that begin at or after a byte offset, from left to right, as long as it returns true.
+func (re *Regex) each(env *Env, s string, offset int, visit func(m []int) (more bool, err error)) error {
+	for pos := offset; pos <= len(s); {
+		m, err := re.re.Find(s, pos, true, env)
+		if m == nil || err != nil {
 			return err
 		}
-		t.literal(r)
-	}
-	return nil
-}
-
-// charEscape returns the character that \c denotes; t.at is after c.
-func (t *regexTranslator) charEscape(c byte) (rune, error) {
-	switch c {
-	case 'a':
-		return 7, nil
-	case 'b':
-		return 8, nil
-	case 'B':
-		return '\\', nil
-	case 'e':
-		return 0x1b, nil
-	case 'f':
-		return '\f', nil
-	case 'n':
-		return '\n', nil
-	case 'r':
-		return '\r', nil
-	case 't':
-		return '\t', nil
-	case 'v':
-		return '\v', nil
-	case '0':
-		return 0, nil
-	case 'c':
-		if t.at == len(t.src) {
-			return 0, badRegex("invalid escape \\ sequence")
-		}
-		t.at++
-		return rune(t.src[t.at-1] & 0x1f), nil
-	case 'u':
-		return t.hexEscape(4)
-	case 'U':
-		return t.hexEscape(8)
-	case 'x':
-		end := t.at
-		for end < len(t.src) && isHex(t.src[end]) {
-			end++
-		}
-		return t.hexEscape(end - t.at)
-	}
-	if isLetter(c) || isDigit(c) {
-		return 0, badRegex("invalid escape \\ sequence")
-	}
-	r, n := utf8.DecodeRuneInString(t.src[t.at-1:])
-	t.at += n - 1
-	return r, nil
-}
-
-func isHex(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
-
-func (t *regexTranslator) hexEscape(n int) (rune, error) {
-	if n == 0 || t.at+n > len(t.src) {
-		return 0, badRegex("invalid escape \\ sequence")
-	}
-	v, err := strconv.ParseUint(t.src[t.at:t.at+n], 16, 32)
-	if err != nil || v > utf8.MaxRune {
-		return 0, badRegex("invalid escape \\ sequence")
-	}
-	t.at += n
-	return rune(v), nil
-}
-
-var regexClasses = map[string]string{
-	"alpha": `\p{L}`, "alnum": `\p{L}\p{Nd}`, "digit": `0-9`, "lower": `\p{Ll}`, "upper": `\p{Lu}`,
-	"space": classSpace, "punct": "!-/:-@\\[-`{-~\\p{P}\\p{S}", "blank": ` \t`, "cntrl": `\x00-\x1f\x7f`,
-	"xdigit": `0-9A-Fa-f`, "graph": `!-~\p{L}\p{M}\p{N}\p{P}\p{S}`, "print": ` -~\p{L}\p{M}\p{N}\p{P}\p{S}`,
-	"word": classWord, "ascii": `\x00-\x7f`,
-}
-
-// bracket translates [ … ].
-func (t *regexTranslator) bracket() error {
-	for start, c := range map[string]byte{"[[:<:]]": 'm', "[[:>:]]": 'M'} {
-		if strings.HasPrefix(t.src[t.at:], start) {
-			t.at += len(start)
-			return t.wordBoundary(c)
-		}
-	}
-	t.at++
-	open := "["
-	if strings.HasPrefix(t.src[t.at:], "^") {
-		t.at++
-		open = "[^"
-		if t.o.noNLClass {
-			open = `[^\n`
-		}
-	}
-	if !t.o.foldCase {
-		t.out.WriteString(open)
-		return t.bracketItems()
-	}
-	// The cases are added to the set before it is negated.
-	out := t.out
-	t.out = new(strings.Builder)
-	t.out.WriteByte('[')
-	err := t.bracketItems()
-	set := t.out.String()
-	t.out = out
-	if err != nil {
-		return err
-	}
-	return t.foldSet(open, set)
-}
-
-// bracketItems translates what follows the opening bracket, the closing one included.
-func (t *regexTranslator) bracketItems() error {
-	for first := true; ; first = false {
-		if t.at >= len(t.src) {
-			return badRegex("brackets [] not balanced")
-		}
-		rest := t.src[t.at:]
-		switch {
-		case rest[0] == ']' && !first:
-			t.at++
-			t.out.WriteByte(']')
-			return nil
-		case strings.HasPrefix(rest, "[:"):
-			name, _, ok := strings.Cut(rest[2:], ":]")
-			class, known := regexClasses[name]
-			if !ok || !known {
-				return badRegex("invalid character class")
-			}
-			if t.o.foldCase && (name == "lower" || name == "upper") {
-				class = regexClasses["alpha"]
-			}
-			t.out.WriteString(class)
-			t.at += len(name) + 4
-		case strings.HasPrefix(rest, "[.") || strings.HasPrefix(rest, "[="):
-			name, _, ok := strings.Cut(rest[2:], rest[1:2]+"]")
-			if !ok || utf8.RuneCountInString(name) != 1 {
-				return badRegex("invalid collating element")
-			}
-			t.out.WriteString(quoteInBracket(name))
-			t.at += len(name) + 4
-		case rest[0] == '\\':
-			if err := t.bracketEscape(); err != nil {
-				return err
-			}
-		case rest[0] == '-':
-			t.at++
-			if first || strings.HasPrefix(t.src[t.at:], "]") {
-				t.out.WriteString(`\-`)
-			} else {
-				t.out.WriteByte('-')
-			}
-		default:
-			_, n := utf8.DecodeRuneInString(rest)
-			t.out.WriteString(quoteInBracket(rest[:n]))
-			t.at += n
-		}
-	}
-}
-
-func quoteInBracket(s string) string {
-	switch s {
-	case "[", "]", "^", `\`, "-", "&", "~":
-		return `\` + s
-	}
-	return s
-}
-
-func (t *regexTranslator) bracketEscape() error {
-	if t.at+1 >= len(t.src) {
-		return badRegex("invalid escape \\ sequence")
-	}
-	c := t.src[t.at+1]
-	t.at += 2
-	switch c {
-	case 'd':
-		t.out.WriteString(`0-9`)
-	case 'w':
-		t.out.WriteString(classWord)
-	case 's':
-		t.out.WriteString(classSpace)
-	case 'D', 'W', 'S':
-		return badRegex("invalid escape \\ sequence")
-	default:
-		r, err := t.charEscape(c)
-		if err != nil {
+		if more, err := visit(m); !more || err != nil {
 			return err
 		}
-		t.out.WriteString(quoteInBracket(string(r)))
+		if pos = m[1]; m[1] == m[0] {
+			_, width := utf8.DecodeRuneInString(s[pos:])
+			pos += max(width, 1)
+		}
+		if err := env.Step(stepCost); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -610,6 +169,7 @@ func similarChar(b *strings.Builder, r rune) {
 type patternCache struct {
 	likes   map[likeKey]*LikePattern
 	regexes map[regexKey]*Regex
+	paths   map[string]*jsonpath.Path
 }
 
 type likeKey struct {
@@ -662,7 +222,7 @@ func (c *patternCache) regex(pattern string, o regexOptions) (*Regex, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(pattern) > maxCachedBytes || re.size > maxCachedSize {
+	if len(pattern) > maxCachedBytes || re.re.Size() > maxCachedSize {
 		return re, nil
 	}
 	if c.regexes == nil || len(c.regexes) >= maxCachedPatterns {

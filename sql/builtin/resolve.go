@@ -17,14 +17,17 @@ var (
 
 func buildFunctions() overloads {
 	m := overloads{}
-	m.add(mathFuncs(), stringFuncs(), formatFuncs(), regexFuncs(), timeFuncs(), arrayFuncs(), systemFuncs(), catalogFuncs())
+	m.add(mathFuncs(), stringFuncs(), formatFuncs(), regexFuncs(), timeFuncs(), arrayFuncs(), enumFuncs(), systemFuncs(), catalogFuncs())
+	m.add(jsonOpFuncs(), jsonMakeFuncs(), jsonFuncs(), populateFuncs(), jsonPathFuncs())
+	m.add(bitFuncs(), inetFuncs(), moneyFuncs(), pgidFuncs(), timetzFuncs())
 	m.add(castFuncs())
 	return m
 }
 
 func buildOperators() overloads {
 	m := overloads{}
-	m.add(compareOps(), arithOps(), stringOps(), timeOps(), arrayOps())
+	m.add(bitOps(), inetOps(), moneyOps(), pgidOps(), timetzOps())
+	m.add(compareOps(), arithOps(), stringOps(), timeOps(), arrayOps(), aclOps(), jsonOps(), jsonPathOps())
 	return m
 }
 
@@ -32,9 +35,6 @@ func buildOperators() overloads {
 //
 // Errors: 42883 no function matches, 42725 several do, 42804 a polymorphic type is not determined.
 func ResolveFunc(name string, args []types.Type) (*Overload, error) {
-	if name == "current_time" {
-		return nil, pgerror.Unsupported("type time with time zone", "Use localtime, or current_timestamp.")
-	}
 	candidates := expandVariadics(functions()[name], len(args))
 	o := findExact(candidates, args)
 	if o == nil {
@@ -164,6 +164,7 @@ func exactOperator(candidates []*Overload, args []types.Type) *Overload {
 }
 
 func findExact(candidates []*Overload, args []types.Type) *Overload {
+	args = underlying(args)
 next:
 	for _, o := range candidates {
 		for i := range args {
@@ -174,6 +175,18 @@ next:
 		return o
 	}
 	return nil
+}
+
+// underlying replaces domains by the types below them: args itself if there are none.
+func underlying(args []types.Type) []types.Type {
+	if !slices.ContainsFunc(args, types.Type.IsDomain) {
+		return args
+	}
+	out := make([]types.Type, len(args))
+	for i, t := range args {
+		out[i] = t.Underlying()
+	}
+	return out
 }
 
 // expandVariadics returns the overloads that take n arguments, variadic ones with as many Args.
@@ -198,6 +211,7 @@ func expandVariadics(all []*Overload, n int) []*Overload {
 // choose applies PostgreSQL's rules to candidates that all take len(args) arguments. It returns nil and ambiguous if
 // more than one remains.
 func choose(candidates []*Overload, args []types.Type) (o *Overload, ambiguous bool) {
+	args = underlying(args)
 	var matching []*Overload
 	for _, c := range candidates {
 		if canCoerceAll(args, c.Args) {

@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// SetFunc is a set-returning function for given argument types: one column of rows.
+// SetFunc is a set-returning function for given argument types: one column of rows, or records of several.
 type SetFunc struct {
 	Name       string
 	Args       []types.Type
@@ -19,6 +19,21 @@ type SetFunc struct {
 	Open       func(env *Env, args []types.Datum) (SetRows, error)
 	// Estimate estimates the number of rows, for the planner.
 	Estimate float64
+	// Columns are the fields of the records that the function returns; nil: it returns values of type Ret. Must not be changed.
+	Columns []SetColumn
+	// Column names the column of a function without Columns; "": an alias names it, or the function.
+	Column string
+
+	declared *Overload
+}
+
+// Signature returns that of the declared function, as Overload.Signature does.
+func (f *SetFunc) Signature() string { return f.declared.Signature() }
+
+// SetColumn is a field of the records of a set-returning function.
+type SetColumn struct {
+	Name string
+	Type types.Type
 }
 
 // SetRows returns a set function's rows one by one.
@@ -32,6 +47,8 @@ type setDecl struct {
 	flags    flags
 	estimate float64
 	open     func(o *Overload) func(env *Env, args []types.Datum) (SetRows, error)
+	columns  []SetColumn
+	column   string
 }
 
 type setOverload struct {
@@ -41,7 +58,7 @@ type setOverload struct {
 
 var setFuncs = sync.OnceValue(func() map[string][]setOverload {
 	m := map[string][]setOverload{}
-	for _, list := range [][]setDecl{seriesFuncs(), listFuncs()} {
+	for _, list := range [][]setDecl{seriesFuncs(), listFuncs(), explodeFuncs(), partitionFuncs(), optionFuncs(), jsonSetFuncs(), jsonPathSetFuncs(), populateSetFuncs()} {
 		for i := range list {
 			d := decl{sig: list[i].sig, flags: list[i].flags}
 			o := d.overload()
@@ -66,26 +83,32 @@ func ResolveSetFunc(name string, args []types.Type) (*SetFunc, error) {
 			decls[s.o] = s.decl
 		}
 	}
-	chosen, ambiguous := findExact(candidates, args), false
-	if chosen == nil {
-		chosen, ambiguous = choose(candidates, args)
-	}
-	switch {
-	case ambiguous:
-		return nil, pgerror.New(pgerror.AmbiguousFunction, "function %s is not unique", CallSignature(name, args)).
-			WithHint("Could not choose a best candidate function. You might need to add explicit type casts.")
-	case chosen == nil:
-		return nil, ErrNoFunction(name, args)
+	chosen, err := pick(name, candidates, args)
+	if err != nil {
+		return nil, err
 	}
 	o, err := chosen.resolved(args)
 	if err != nil {
 		return nil, err
 	}
 	d := decls[chosen]
+	columns := d.columns
+	if ret := o.Ret.Underlying(); ret.IsComposite() {
+		columns = compositeColumns(ret)
+	}
 	return &SetFunc{
 		Name: name, Args: o.Args, Ret: o.Ret, Strict: o.Strict, Volatility: o.Volatility,
-		Open: d.open(o), Estimate: d.estimate,
+		Open: d.open(o), Estimate: d.estimate, Columns: columns, Column: d.column, declared: chosen,
 	}, nil
+}
+
+// compositeColumns are the fields of a composite type.
+func compositeColumns(t types.Type) []SetColumn {
+	columns := make([]SetColumn, len(t.Def.Fields))
+	for i := range columns {
+		columns[i] = SetColumn{Name: t.Def.Fields[i].Name, Type: t.Def.Fields[i].Type}
+	}
+	return columns
 }
 
 type openFunc = func(env *Env, args []types.Datum) (SetRows, error)
@@ -209,6 +232,17 @@ func openTimeSeries(add func(env *Env, ts int64, iv types.Interval) (int64, erro
 	}
 }
 
+// openZoneSeries implements generate_series with a time zone, as of PostgreSQL 16.
+func openZoneSeries(env *Env, a []types.Datum) (SetRows, error) {
+	zone, err := types.LoadZone(a[3].Text())
+	if err != nil {
+		return nil, err
+	}
+	return openTimeSeries(func(_ *Env, ts int64, iv types.Interval) (int64, error) {
+		return addTimestamptzIn(zone.Location, ts, iv)
+	})(env, a)
+}
+
 func seriesFuncs() []setDecl {
 	local := func(_ *Env, ts int64, iv types.Interval) (int64, error) { return AddTimestamp(ts, iv) }
 	return []setDecl{
@@ -221,20 +255,23 @@ func seriesFuncs() []setDecl {
 		{sig: "generate_series(timestamp,timestamp,interval) timestamp", open: opens(openTimeSeries(local)), estimate: 1000},
 		{sig: "generate_series(timestamptz,timestamptz,interval) timestamptz", flags: stable,
 			open: opens(openTimeSeries(AddTimestamptz)), estimate: 1000},
+		{sig: "generate_series(timestamptz,timestamptz,interval,text) timestamptz", open: opens(openZoneSeries), estimate: 1000},
 		{sig: "generate_subscripts(anyarray,int4) int4", open: opens(openSubscripts), estimate: 10},
 		{sig: "generate_subscripts(anyarray,int4,bool) int4", open: opens(openSubscripts), estimate: 10},
 	}
 }
 
 func openSubscripts(_ *Env, a []types.Datum) (SetRows, error) {
-	n := int64(len(a[0].Array().Elems))
-	if a[1].Int() != 1 {
-		n = 0
+	array, n := a[0].Array(), a[1].Int()
+	if n < 1 || n > int64(array.NDims()) {
+		return &sliceRows{}, nil
 	}
+	d := array.Dim(int(n - 1))
+	low, high := int64(d.Low), int64(d.High())
 	if len(a) == 3 && a[2].Bool() {
-		return &intSeries{next: n, stop: 1, step: -1, done: n == 0}, nil
+		return &intSeries{next: high, stop: low, step: -1}, nil
 	}
-	return &intSeries{next: 1, stop: n, step: 1}, nil
+	return &intSeries{next: low, stop: high, step: 1}, nil
 }
 
 func listFuncs() []setDecl {

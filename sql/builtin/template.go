@@ -33,7 +33,7 @@ type templateNode struct {
 type templateSyntax struct {
 	keys      map[string]bool
 	longest   int
-	modifiers bool // FM and TM before a field, TH after it
+	modifiers bool // FM and TM before a field, TH and SP after it
 }
 
 func newTemplateSyntax(words string, modifiers bool) *templateSyntax {
@@ -76,6 +76,9 @@ func (s *templateSyntax) parse(t string) ([]templateNode, error) {
 			n.kind, n.key, t = nodeField, key, t[len(key):]
 			if s.modifiers && (strings.HasPrefix(t, "TH") || strings.HasPrefix(t, "th")) {
 				n.th, t = t[:2], t[2:]
+			}
+			if s.modifiers && n.th == "" && strings.HasPrefix(t, "SP") {
+				t = t[2:] // spelled out: accepted without effect, as in PostgreSQL
 			}
 			nodes = append(nodes, n)
 			continue

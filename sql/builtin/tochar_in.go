@@ -25,6 +25,7 @@ type timeInput struct {
 	pm, bc, iso                                            bool
 	isoSet, gregorianSet                                   bool
 	zoneSign, zoneHour, zoneMinute                         int
+	precision                                              int // of the seconds' fraction, from FF1 … FF6; 0: not given
 }
 
 func errDateInput(format string, args ...any) *pgerror.Error {
@@ -205,11 +206,16 @@ func (in *timeInput) integer(i, length int) (n, used int, err error) {
 			WithDetail("Value must be in the range -2147483648 to 2147483647.")
 	}
 	in.skip(used)
+	in.skipOrdinal(node)
+	return int(v), used, nil
+}
+
+// skipOrdinal skips the two characters of the suffix that TH stands for.
+func (in *timeInput) skipOrdinal(node *templateNode) {
 	if node.th != "" {
 		in.skipChar()
 		in.skipChar()
 	}
-	return int(v), used, nil
 }
 
 // firstWord returns what an error shows of a value that is not a number.
@@ -268,7 +274,10 @@ func (in *timeInput) numberField(i int, key string) error {
 		return in.store(&in.second, n, node)
 	case "MS":
 		return in.store(&in.millis, scaled(3), node)
-	case "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6":
+	case "US":
+		return in.store(&in.micros, scaled(6), node)
+	case "FF1", "FF2", "FF3", "FF4", "FF5", "FF6":
+		in.precision = int(key[2] - '0')
 		return in.store(&in.micros, scaled(6), node)
 	case "SSSS", "SSSSS":
 		return in.store(&in.seconds, n, node)
@@ -319,20 +328,34 @@ func (in *timeInput) yearField(node *templateNode, key string, n, used int) erro
 	return in.store(&in.year, n, node)
 }
 
+// commaYear reads thousands, a comma and up to three digits; blanks may precede each number.
 func (in *timeInput) commaYear(node *templateNode) error {
-	thousands, rest, ok := strings.Cut(in.s, ",")
-	end := 0
-	for end < len(rest) && end < 3 && isDigit(rest[end]) {
-		end++
+	rest := in.s
+	number := func(most int) (int, bool) {
+		for rest != "" && isBlank(rest[0]) {
+			rest = rest[1:]
+		}
+		end := 0
+		for end < len(rest) && end < most && (isDigit(rest[end]) || end == 0 && (rest[0] == '-' || rest[0] == '+')) {
+			end++
+		}
+		n, err := strconv.ParseInt(rest[:end], 10, 32)
+		rest = rest[end:]
+		return int(n), err == nil
 	}
-	m, err := strconv.Atoi(thousands)
-	n, err2 := strconv.Atoi(rest[:end])
-	if !ok || err != nil || err2 != nil {
-		return errDateInput("invalid input string for \"Y,YYY\"")
+	thousands, ok := number(len(rest))
+	comma := strings.HasPrefix(rest, ",")
+	if ok && comma {
+		rest = rest[1:]
+		var n int
+		if n, ok = number(3); ok {
+			in.skip(len(in.s) - len(rest))
+			in.skipOrdinal(node)
+			in.yearDigits = 4
+			return in.store(&in.year, thousands*1000+n, node)
+		}
 	}
-	in.skip(len(thousands) + 1 + end)
-	in.yearDigits = 4
-	return in.store(&in.year, m*1000+n, node)
+	return errDateInput("invalid input string for \"Y,YYY\"")
 }
 
 // zoneHours reads a sign, which may have been skipped as a separator, and the hours.

@@ -58,9 +58,8 @@ func (in *timeInput) clock(c *types.Civil) error {
 	}
 	c.Hour, c.Minute, c.Second = in.hour, in.minute, in.second
 	micros := in.millis*1000 + in.micros
-	c.Second += micros / 1_000_000
-	c.Micros = micros % 1_000_000
-	if in.hour < 0 || in.hour >= 24 || in.minute < 0 || in.minute >= 60 || in.second < 0 || in.second >= 60 || micros < 0 {
+	c.Micros = micros
+	if in.hour < 0 || in.hour >= 24 || in.minute < 0 || in.minute >= 60 || in.second < 0 || in.second >= 60 || micros < 0 || micros >= 1_000_000 {
 		return in.errRange()
 	}
 	return nil
@@ -186,7 +185,7 @@ func toTimestamp(env *Env, a []types.Datum) (types.Datum, error) {
 		return types.Null, errTimestampRange()
 	}
 	if in.zoneSign == 0 {
-		return intDatum(localToTimestamptz(env, ts))
+		return in.rounded(localToTimestamptz(env, ts))
 	}
 	if in.zoneHour < 0 || in.zoneHour > 15 || in.zoneMinute < 0 || in.zoneMinute >= 60 {
 		return types.Null, pgerror.New("22009", "time zone displacement out of range: \"%s\"", in.text)
@@ -195,5 +194,13 @@ func toTimestamp(env *Env, a []types.Datum) (types.Datum, error) {
 	if !types.ValidTimestamp(ts) {
 		return types.Null, errTimestampRange()
 	}
-	return types.Int(ts), nil
+	return in.rounded(ts, nil)
+}
+
+// rounded rounds a timestamp to the precision that the template gives.
+func (in *timeInput) rounded(ts int64, err error) (types.Datum, error) {
+	if err != nil || in.precision == 0 {
+		return types.Int(ts), err
+	}
+	return types.Int(types.RoundTimestamp(ts, int32(in.precision))), nil
 }

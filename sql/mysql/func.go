@@ -411,31 +411,32 @@ func (c *converter) window(n *tidb.WindowSpec) *ast.Window {
 	}
 	w.OrderBy = c.orderBy(n.OrderBy)
 	if n.Frame != nil {
-		kind := "RANGE"
+		w.Frame = &ast.Frame{Mode: ast.FrameRange, Between: true, Start: c.bound(n.Frame.Extent.Start), End: c.bound(n.Frame.Extent.End)}
 		if n.Frame.Type == tidb.Rows {
-			kind = "ROWS"
+			w.Frame.Mode = ast.FrameRows
 		}
-		w.Frame = kind + " BETWEEN " + c.bound(n.Frame.Extent.Start) + " AND " + c.bound(n.Frame.Extent.End)
 	}
 	return w
 }
 
 // bound converts a bound of a window's frame.
-func (c *converter) bound(b tidb.FrameBound) string {
-	if b.Type == tidb.CurrentRow {
-		return "CURRENT ROW"
+func (c *converter) bound(b tidb.FrameBound) ast.FrameBound {
+	switch {
+	case b.Type == tidb.CurrentRow:
+		return ast.FrameBound{Kind: ast.CurrentRow}
+	case b.UnBounded && b.Type == tidb.Preceding:
+		return ast.FrameBound{Kind: ast.UnboundedPreceding}
+	case b.UnBounded:
+		return ast.FrameBound{Kind: ast.UnboundedFollowing}
 	}
-	distance := "UNBOUNDED"
-	if !b.UnBounded {
-		if b.Unit != tidb.TimeUnitInvalid {
-			c.refuse(b.Expr, "INTERVAL in a window's frame", "Use ROWS, or a number.")
-		}
-		distance = c.value(b.Expr).String()
+	if b.Unit != tidb.TimeUnitInvalid {
+		c.refuse(b.Expr, "INTERVAL in a window's frame", "Use ROWS, or a number.")
 	}
-	if b.Type == tidb.Preceding {
-		return distance + " PRECEDING"
+	out := ast.FrameBound{Kind: ast.OffsetPreceding, Offset: c.value(b.Expr)}
+	if b.Type != tidb.Preceding {
+		out.Kind = ast.OffsetFollowing
 	}
-	return distance + " FOLLOWING"
+	return out
 }
 
 // singleLiteral is the only argument of a call, if it is a constant.

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/apd/v3"
 
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types/jsonb"
 )
 
 // ValidateText returns 22021 unless b is UTF-8 without NUL, as texts must be.
@@ -54,10 +55,21 @@ func badBinary(format string, args ...any) error {
 	return pgerror.New(pgerror.InvalidBinaryRepresentation, format, args...)
 }
 
+// RequireBinary returns 42883 if values of a type have no binary form to send.
+func RequireBinary(t Type) error {
+	if elem := t.Elem(); elem.Valid() {
+		t = elem
+	}
+	if m := t.Methods(); t.OID != OIDACLItem && (m == nil || m.Send != nil) {
+		return nil
+	}
+	return pgerror.New(pgerror.UndefinedFunction, "no binary output function available for type %s", t)
+}
+
 // AppendBinary appends the binary form of d, which is not NULL, as PostgreSQL's send functions do.
 func AppendBinary(dst []byte, d Datum, t Type) []byte {
 	switch t.OID {
-	case OIDInt4, OIDDate, OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDRegrole:
+	case OIDInt4, OIDDate, OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDRegrole, OIDRegproc, OIDRegprocedure, OIDRegoper, OIDRegoperator:
 		return binary.BigEndian.AppendUint32(dst, uint32(d.n))
 	case OIDInt8, OIDTime, OIDTimestamp, OIDTimestamptz:
 		return binary.BigEndian.AppendUint64(dst, uint64(d.n))
@@ -84,13 +96,29 @@ func AppendBinary(dst []byte, d Datum, t Type) []byte {
 			return append(dst, 0)
 		}
 		return append(dst, d.Bytes()...)
+	case OIDJSONB:
+		return jsonb.AppendText(append(dst, jsonbVersion), d.Bytes())
+	case OIDJSONPath:
+		return append(append(dst, jsonbVersion), d.Bytes()...)
 	case OIDRecord:
 		return appendRecordBinary(dst, d.Record())
+	}
+	if t.IsDomain() {
+		return AppendBinary(dst, d, t.Def.base)
+	}
+	if t.IsComposite() {
+		return appendRecordBinary(dst, d.Record())
+	}
+	if t.Def != nil && t.OID == t.Def.OID {
+		return appendDefined(dst, t.Def, d)
+	}
+	if m := t.Methods(); m != nil {
+		return m.Send(dst, d)
 	}
 	if d.kind == KindArray {
 		return appendArrayBinary(dst, d.Array(), t.Elem())
 	}
-	return append(dst, d.Bytes()...) // text and its kind, bytea, uuid
+	return append(dst, d.Bytes()...) // text and its kind, bytea, uuid, json
 }
 
 // ParseBinary reads a value of type t from its binary form, applying t's modifier. The datum may
@@ -107,7 +135,7 @@ func ParseBinary(t Type, b []byte, f *Format) (Datum, error) {
 	switch t.OID {
 	case OIDInt4:
 		return Int(int64(int32(binary.BigEndian.Uint32(b)))), nil
-	case OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDRegrole:
+	case OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDRegrole, OIDRegproc, OIDRegprocedure, OIDRegoper, OIDRegoperator:
 		return Int(int64(binary.BigEndian.Uint32(b))), nil
 	case OIDInt8:
 		return Int(int64(binary.BigEndian.Uint64(b))), nil
@@ -119,6 +147,8 @@ func ParseBinary(t Type, b []byte, f *Format) (Datum, error) {
 		return Float(float64(math.Float32frombits(binary.BigEndian.Uint32(b)))), nil
 	case OIDBool:
 		return Bool(b[0] != 0), nil
+	case OIDJSON, OIDJSONB, OIDJSONPath:
+		return parseJSONBinary(t, b, f)
 	case OIDUUID, OIDBytea:
 		return Bytes(b), nil
 	case OIDNumeric:
@@ -137,6 +167,10 @@ func ParseBinary(t Type, b []byte, f *Format) (Datum, error) {
 }
 
 func parseVariableBinary(t Type, b []byte, f *Format) (Datum, error) {
+	if t.IsDomain() {
+		v, err := ParseBinary(t.Def.base, b, f)
+		return checked(t.Def, v, err, f)
+	}
 	if t.IsString() {
 		if err := ValidateText(b); err != nil {
 			return Null, err
@@ -146,13 +180,31 @@ func parseVariableBinary(t Type, b []byte, f *Format) (Datum, error) {
 	if elem := t.Elem(); elem.Valid() {
 		return parseArrayBinary(elem, b, f)
 	}
+	if m := t.Methods(); m != nil {
+		return m.receive(b, t.Mod, f)
+	}
+	if t.OID == OIDACLItem {
+		return Null, pgerror.New(pgerror.UndefinedFunction, "no binary input function available for type %s", t)
+	}
+	if t.IsComposite() {
+		return parseRecordBinary(t.Def, b, f)
+	}
+	if t.IsEnum() {
+		if err := ValidateText(b); err != nil {
+			return Null, err
+		}
+		if f == nil {
+			f = &defaultFormat
+		}
+		return parseDefined(t.Def, Bytes(b).Text(), f)
+	}
 	return Null, pgerror.New(pgerror.FeatureNotSupported, "binary input of type %s is not supported", t)
 }
 
 // fixedSize returns the size of a type's binary form, 0 if it varies.
 func fixedSize(oid OID) int {
 	switch oid {
-	case OIDInt4, OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDRegrole, OIDFloat4, OIDDate:
+	case OIDInt4, OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDRegrole, OIDRegproc, OIDRegprocedure, OIDRegoper, OIDRegoperator, OIDFloat4, OIDDate:
 		return 4
 	case OIDInt8, OIDFloat8, OIDTime, OIDTimestamp, OIDTimestamptz:
 		return 8
@@ -341,18 +393,14 @@ func appendArrayBinary(dst []byte, a *Array, elem Type) []byte {
 			nulls = 1
 		}
 	}
-	dims := uint32(1)
-	if len(a.Elems) == 0 {
-		dims = 0
-	}
-	dst = binary.BigEndian.AppendUint32(dst, dims)
+	dims := a.AllDims()
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(dims)))
 	dst = binary.BigEndian.AppendUint32(dst, nulls)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(elem.OID))
-	if dims == 0 {
-		return dst
+	for _, d := range dims {
+		dst = binary.BigEndian.AppendUint32(dst, uint32(d.Len))
+		dst = binary.BigEndian.AppendUint32(dst, uint32(d.Low))
 	}
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(a.Elems)))
-	dst = binary.BigEndian.AppendUint32(dst, 1)
 	for _, d := range a.Elems {
 		dst = appendSized(dst, d, elem)
 	}
@@ -379,70 +427,93 @@ func appendRecordBinary(dst []byte, r *Record) []byte {
 	return dst
 }
 
+func errShortArray() error {
+	return pgerror.New(pgerror.ProtocolViolation, "insufficient data left in message")
+}
+
 func parseArrayBinary(elem Type, b []byte, f *Format) (Datum, error) {
-	short := func() error { return pgerror.New(pgerror.ProtocolViolation, "insufficient data left in message") }
-	if len(b) < 12 {
-		return Null, short()
+	dims, b, err := arrayHeader(elem, b)
+	if err != nil {
+		return Null, err
 	}
-	dims, flags, oid := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), OID(binary.BigEndian.Uint32(b[8:]))
-	if flags > 1 {
-		return Null, badBinary("invalid array flags")
+	n, err := CheckDims(dims)
+	if err != nil || n == 0 {
+		return NewArray(&Array{Elem: elem, Elems: []Datum{}}), err
 	}
-	if oid != elem.OID {
-		return Null, pgerror.New(pgerror.DatatypeMismatch, "binary data has array element type %d (%s) instead of expected %d (%s)",
-			oid, Type{oid, -1}, elem.OID, elem.Base())
+	if n > len(b)/4 {
+		return Null, errShortArray()
 	}
-	a := &Array{Elem: elem, Elems: []Datum{}}
-	switch {
-	case dims == 0:
-		return NewArray(a), nil
-	case dims != 1:
-		return Null, errArrayDims()
-	case len(b) < 20:
-		return Null, short()
-	}
-	count, bound := int32(binary.BigEndian.Uint32(b[12:])), int32(binary.BigEndian.Uint32(b[16:]))
-	if b = b[20:]; count < 0 || int(count) > len(b)/4 {
-		return Null, short()
-	}
-	if bound != 1 {
-		return Null, errArrayDims()
-	}
-	a.Elems = make([]Datum, 0, count)
-	for range count {
-		if err := f.poll(len(a.Elems)); err != nil {
+	elems := make([]Datum, n)
+	for i := range elems {
+		if err := f.poll(i); err != nil {
 			return Null, err
 		}
 		if len(b) < 4 {
-			return Null, short()
+			return Null, errShortArray()
 		}
 		size := int32(binary.BigEndian.Uint32(b))
 		b = b[4:]
 		if size == -1 {
-			a.Elems = append(a.Elems, Null)
+			if err := CheckNull(elem, f); err != nil {
+				return Null, err
+			}
 			continue
 		}
 		if size < 0 || int(size) > len(b) {
-			return Null, short()
+			return Null, errShortArray()
 		}
-		d, err := ParseBinary(elem, b[:size:size], f)
-		if err != nil {
+		if elems[i], err = ParseBinary(elem, b[:size:size], f); err != nil {
 			return Null, err
 		}
-		a.Elems = append(a.Elems, d)
 		b = b[size:]
 	}
 	if len(b) > 0 {
 		return Null, badBinary("incorrect binary data format")
 	}
-	return NewArray(a), nil
+	return NewDimArray(elem, elems, dims), nil
+}
+
+// arrayHeader reads the dimensions of an array's binary form, and returns the elements.
+func arrayHeader(elem Type, b []byte) (dims []Dim, rest []byte, err error) {
+	const head, perDim = 12, 8
+	if len(b) < head {
+		return nil, nil, errShortArray()
+	}
+	n, flags, oid := int32(binary.BigEndian.Uint32(b)), binary.BigEndian.Uint32(b[4:]), OID(binary.BigEndian.Uint32(b[8:]))
+	if n < 0 {
+		return nil, nil, badBinary("invalid number of dimensions: %d", n)
+	}
+	if err := CheckNDims(int(n)); err != nil {
+		return nil, nil, err
+	}
+	if flags > 1 {
+		return nil, nil, badBinary("invalid array flags")
+	}
+	if oid != elem.OID {
+		return nil, nil, pgerror.New(pgerror.DatatypeMismatch, "binary data has array element type %d (%s) instead of expected %d (%s)",
+			oid, Type{OID: oid, Mod: -1}, elem.OID, elem.Base())
+	}
+	if b = b[head:]; len(b) < int(n)*perDim {
+		return nil, nil, errShortArray()
+	}
+	for range n {
+		dims = append(dims, Dim{Len: int32(binary.BigEndian.Uint32(b)), Low: int32(binary.BigEndian.Uint32(b[4:]))})
+		b = b[perDim:]
+	}
+	return dims, b, nil
 }
 
 // BinaryElements returns the maximum number of elements of the array whose binary form is b.
 func BinaryElements(b []byte) int {
-	const header, elementHeader = 20, 4 // of one dimension
-	if len(b) < header {
+	const head, perDim, elementHeader = 12, 8, 4
+	most := max(len(b)-head, 0) / elementHeader
+	if len(b) < head+perDim {
 		return 0
 	}
-	return min(int(binary.BigEndian.Uint32(b[12:])), (len(b)-header)/elementHeader)
+	n := 1
+	end := min(len(b), head+perDim*int(min(binary.BigEndian.Uint32(b), MaxArrayDims)))
+	for i := head; i+perDim <= end; i += perDim {
+		n = int(min(int64(n)*int64(binary.BigEndian.Uint32(b[i:])), int64(most)))
+	}
+	return min(n, most)
 }

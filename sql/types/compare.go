@@ -8,6 +8,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/apd/v3"
+
+	"github.com/percodb/percodb/sql/types/jsonb"
 )
 
 // Compare orders two non-NULL datums of type t: negative, zero or positive, as PostgreSQL's btree
@@ -18,8 +20,12 @@ func Compare(a, b Datum, t Type) int {
 	case KindInt, KindBool:
 		return cmp.Compare(a.n, b.n)
 	case KindBytes:
+		t = t.Underlying()
 		if t.OID == OIDBPChar {
 			return bytes.Compare(TrimBPChar(a.Bytes()), TrimBPChar(b.Bytes()))
+		}
+		if t.OID == OIDJSONB {
+			return jsonb.Compare(a.Bytes(), b.Bytes())
 		}
 		return bytes.Compare(a.Bytes(), b.Bytes())
 	case KindFloat:
@@ -29,7 +35,7 @@ func Compare(a, b Datum, t Type) int {
 	case KindInterval:
 		return CompareInterval(a.Interval(), b.Interval())
 	case KindArray:
-		return compareArrays(a.Array(), b.Array(), t.Elem())
+		return compareArrays(a.Array(), b.Array(), t.Underlying().Elem())
 	case KindRow:
 		return compareRecords(a.Record(), b.Record())
 	}
@@ -42,7 +48,8 @@ func Equal(a, b Datum, t Type) bool {
 	case KindInt, KindBool:
 		return a.n == b.n
 	case KindBytes:
-		if t.OID != OIDBPChar {
+		t = t.Underlying()
+		if t.OID != OIDBPChar && t.OID != OIDJSONB {
 			return a.n == b.n && bytes.Equal(a.Bytes(), b.Bytes())
 		}
 	}
@@ -113,7 +120,22 @@ func compareArrays(a, b *Array, elem Type) int {
 			return c
 		}
 	}
-	return cmp.Compare(len(a.Elems), len(b.Elems))
+	if c := cmp.Compare(len(a.Elems), len(b.Elems)); c != 0 || a.Dims == nil && b.Dims == nil {
+		return c
+	}
+	return compareDims(a.AllDims(), b.AllDims())
+}
+
+// compareDims orders the dimensions of arrays with the same elements: by their number, then the lengths, then the lower bounds.
+func compareDims(a, b []Dim) int {
+	c := cmp.Compare(len(a), len(b))
+	for i := 0; c == 0 && i < len(a); i++ {
+		c = cmp.Compare(a[i].Len, b[i].Len)
+	}
+	for i := 0; c == 0 && i < len(a); i++ {
+		c = cmp.Compare(a[i].Low, b[i].Low)
+	}
+	return c
 }
 
 func compareRecords(a, b *Record) int {
@@ -135,8 +157,12 @@ func Hash(d Datum, t Type) uint64 {
 	case KindInt, KindBool:
 		return mix(uint64(d.n))
 	case KindBytes:
+		t = t.Underlying()
 		if t.OID == OIDBPChar {
 			return xxhash.Sum64(TrimBPChar(d.Bytes()))
+		}
+		if t.OID == OIDJSONB {
+			return jsonb.Hash(d.Bytes())
 		}
 		return xxhash.Sum64(d.Bytes())
 	case KindFloat:
@@ -148,7 +174,11 @@ func Hash(d Datum, t Type) uint64 {
 		return mix(mix(uint64(days)) ^ uint64(micros))
 	case KindArray:
 		a := d.Array()
-		return hashRow(a.Elems, func(int) Type { return a.Elem })
+		elem := t.Underlying().Elem()
+		if !elem.Valid() {
+			elem = a.Elem
+		}
+		return hashRow(a.Elems, func(int) Type { return elem })
 	case KindRow:
 		r := d.Record()
 		return hashRow(r.Fields, func(i int) Type { return r.Types[i] })

@@ -2,6 +2,7 @@ package types
 
 import (
 	"strings"
+	"time"
 
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -82,9 +83,7 @@ var timeTokens = map[string]timeToken{
 func (d *timeDecoder) word(fields []textField, i int) (timeField, timeProblem) {
 	text := fields[i].text
 	if a, ok := abbrevs()[text]; ok && len(text) <= maxTokenLen {
-		d.offset += a.offset
-		d.hasZone = true
-		return fieldZone, timeOK
+		return d.abbreviation(a, text)
 	}
 	token, ok := lookupToken(text)
 	if !ok {
@@ -92,7 +91,7 @@ func (d *timeDecoder) word(fields []textField, i int) (timeField, timeProblem) {
 		if !found {
 			return 0, badFormat
 		}
-		d.zone = loc
+		d.zone = Zone{Location: loc}
 		return fieldZone, timeOK
 	}
 	switch token.kind {
@@ -118,6 +117,21 @@ func (d *timeDecoder) word(fields []textField, i int) (timeField, timeProblem) {
 		return 0, d.isoTime(fields, i)
 	}
 	return 0, timeOK
+}
+
+// abbreviation is the zone of an abbreviation. One that has changed is resolved when the day is known; a time alone takes today's.
+func (d *timeDecoder) abbreviation(a zoneAbbrev, text string) (timeField, timeProblem) {
+	d.hasZone = true
+	if a.zone != "" {
+		d.zone = a.resolve(strings.ToUpper(text))
+		d.offset = int((d.zone.Local(d.f.Now) - d.f.Now) / MicrosPerSecond)
+		return fieldZone, timeOK
+	}
+	d.offset += a.offset
+	if a.dst {
+		return fieldZone | fieldZoneDST, timeOK
+	}
+	return fieldZone, timeOK
 }
 
 // monthWord fills the month; a number read before it as the month was the day.
@@ -236,7 +250,7 @@ func (d *timeDecoder) numericZone(text string) timeProblem {
 	if text == "" || text[0] != '+' && text[0] != '-' {
 		return badFormat
 	}
-	hour, end, p := number(text[1:])
+	hour, end, p := numberOrZero(text[1:])
 	if p != timeOK {
 		if p == fieldOverflow {
 			return zoneOverflow
@@ -272,6 +286,22 @@ func (d *timeDecoder) numericZone(text string) timeProblem {
 	}
 	d.hasZone = true
 	return timeOK
+}
+
+// LoadOffsetOrZone returns the zone that make_timestamptz names: an offset that counts eastward, or what LoadZone reads.
+func LoadOffsetOrZone(name string) (Zone, error) {
+	if name != "" && isDigit(name[0]) {
+		return Zone{}, pgerror.New(pgerror.InvalidParameterValue, "invalid input syntax for type %s: \"%s\"", "numeric time zone", name).
+			WithHint("Numeric time zones must have \"-\" or \"+\" as first character.")
+	}
+	var d timeDecoder
+	switch d.numericZone(name) {
+	case timeOK:
+		return Zone{Location: time.FixedZone(name, d.offset)}, nil
+	case zoneOverflow:
+		return Zone{}, pgerror.New(pgerror.InvalidParameterValue, "numeric time zone \"%s\" out of range", name)
+	}
+	return LoadZone(name)
 }
 
 // date reads a date with separators, text months included.
@@ -355,9 +385,9 @@ func (d *timeDecoder) finish() timeProblem {
 	}
 	hasDate := d.seen&fieldsDate == fieldsDate
 	switch {
-	case d.seen&fieldZoneDST != 0 && (d.zone != nil || d.seen&fieldZone == 0):
+	case d.seen&fieldZoneDST != 0 && (d.zone.Location != nil || d.seen&fieldZone == 0):
 		return badFormat
-	case !d.timeOnly && !hasDate, d.timeOnly && d.zone != nil && !hasDate:
+	case !d.timeOnly && !hasDate, d.timeOnly && d.zone.Location != nil && !d.hasZone && !hasDate:
 		return badFormat // a named zone's offset depends on the day
 	case !d.timeOnly:
 		return timeOK
@@ -491,8 +521,8 @@ func parseTimestamptz(s string, mod int32, f *Format) (Datum, error) {
 	}
 	var ts int64
 	switch {
-	case d.zone != nil:
-		ts = UTCTimestamp(local, d.zone)
+	case d.zone.Location != nil:
+		ts = d.zone.UTC(local)
 	case d.hasZone || d.seen&fieldZoneDST != 0:
 		ts = local - int64(d.offset)*MicrosPerSecond
 	default:

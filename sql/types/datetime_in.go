@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -260,9 +259,9 @@ type timeDecoder struct {
 	julian    bool
 	bc        bool
 	meridiem  meridiem
-	hasZone   bool           // a numeric offset was given
-	offset    int            // seconds east of UTC
-	zone      *time.Location // or a zone by name
+	hasZone   bool // a numeric offset was given
+	offset    int  // seconds east of UTC
+	zone      Zone // or a zone by name
 	badZone   string
 }
 
@@ -356,7 +355,7 @@ func (d *timeDecoder) namedZone(name string) (timeField, timeProblem) {
 		d.badZone = name
 		return 0, zoneUnknown
 	}
-	d.zone = loc
+	d.zone = Zone{Location: loc}
 	return fieldZone, timeOK
 }
 

@@ -16,7 +16,7 @@ const (
 	KindBool          // boolean
 	KindInt           // smallint … bigint, oid; date (days since 2000-01-01); time, timestamp, timestamptz (µs since midnight / 2000-01-01 UTC)
 	KindFloat         // real, double precision
-	KindBytes         // text, varchar, char, name, bytea, uuid (16 bytes)
+	KindBytes         // text, varchar, char, name, bytea, uuid (16 bytes), aclitem (12 bytes), json (its text), jsonb (jsonb.Value)
 	KindDecimal       // numeric
 	KindInterval      // interval
 	KindArray         // arrays
@@ -38,12 +38,6 @@ type Row []Datum
 type Interval struct {
 	Months, Days int32
 	Micros       int64
-}
-
-// Array is a one-dimensional array with lower bound 1; Elem is the element type.
-type Array struct {
-	Elem  Type
-	Elems []Datum
 }
 
 // Null is SQL's NULL.
@@ -85,12 +79,25 @@ func NewArray(a *Array) Datum { return Datum{kind: KindArray, p: unsafe.Pointer(
 // Record is an anonymous record: its fields, and their types for printing and comparison.
 type Record struct {
 	Types  []Type
+	Names  []string // nil: f1, f2, …
 	Fields Row
+	// IDs identify the fields of a value of a composite type; nil: 1, 2, …
+	IDs []uint32
 }
 
 // NewRecord returns an anonymous record; types and fields have the same length and must not change afterwards.
 func NewRecord(types []Type, fields Row) Datum {
 	return Datum{kind: KindRow, p: unsafe.Pointer(&Record{Types: types, Fields: fields})}
+}
+
+// NewNamedRecord is NewRecord with the names of the fields.
+func NewNamedRecord(types []Type, names []string, fields Row) Datum {
+	return Datum{kind: KindRow, p: unsafe.Pointer(&Record{Types: types, Names: names, Fields: fields})}
+}
+
+// NewStoredRecord returns a record as it was stored, whose type Conform gives it.
+func NewStoredRecord(ids []uint32, fields Row) Datum {
+	return Datum{kind: KindRow, p: unsafe.Pointer(&Record{Types: make([]Type, len(fields)), Fields: fields, IDs: ids})}
 }
 
 // Kind returns the representation; KindNull for NULL.
@@ -134,10 +141,11 @@ func (d Datum) Clone() Datum {
 		return Bytes(append(make([]byte, 0, d.n), d.Bytes()...))
 	case KindArray:
 		a := d.Array()
-		return NewArray(&Array{Elem: a.Elem, Elems: Row(a.Elems).Clone()})
+		return a.WithElems(a.Elem, Row(a.Elems).Clone())
 	case KindRow:
-		r := d.Record()
-		return NewRecord(r.Types, r.Fields.Clone())
+		r := *d.Record()
+		r.Fields = r.Fields.Clone()
+		return Datum{kind: KindRow, p: unsafe.Pointer(&r)}
 	}
 	return d
 }

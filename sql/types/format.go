@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types/jsonb"
 )
 
 // DateStyle is the output half of PostgreSQL's DateStyle.
@@ -38,7 +39,7 @@ const (
 	IntervalISO8601
 )
 
-// Names resolves the names of regclass values.
+// Names resolves the names of objects and roles in values.
 type Names interface {
 	// RelationName returns the name by which the search path finds the relation; false if there is none.
 	RelationName(oid OID) (string, bool)
@@ -52,6 +53,23 @@ type Names interface {
 	QuotedRole(oid OID) (string, bool)
 	// RoleOID resolves a role's possibly quoted name; 42704 if there is none.
 	RoleOID(name string) (OID, error)
+	// RoleName returns a role's name as it is; false if there is none.
+	RoleName(oid OID) (string, bool)
+	// RoleNamed finds a role by its name as it is; 42704 if there is none.
+	RoleNamed(name string) (OID, error)
+	// TypeName returns a user-defined type's name, in quotes where it needs them and qualified unless the search path finds it; false if
+	// there is none.
+	TypeName(oid OID) (string, bool)
+	// TypeNamed resolves a possibly qualified and quoted name of a user-defined type; 42704 if there is none, 3F000 if its schema does
+	// not exist.
+	TypeNamed(name string) (Type, error)
+}
+
+// DomainChecker checks values against the constraints of domains.
+type DomainChecker interface {
+	// CheckDomain fails unless v, which may be NULL, satisfies the constraints of the domain and of those below it: 23502, 23514, and
+	// the errors of evaluating them.
+	CheckDomain(d *Defined, v Datum) error
 }
 
 // Format is the session settings on which the text forms of values depend. The zero Format is PostgreSQL's default with
@@ -65,7 +83,13 @@ type Format struct {
 	FloatCut  int   // 1 - extra_float_digits when that is below 1; 0: shortest-exact
 	Now       int64 // 'now' on input: µs since 2000-01-01 UTC, the transaction's start
 	Names     Names // nil: regclass is read and printed as a number
-	// Poll is called from time to time while the elements of an array are read; an error ends the reading. nil: it is
+	// Warn is called with the warnings of reading a value. nil: they are dropped.
+	Warn func(*pgerror.Error)
+	// Uncommitted reports whether a schema version is one that the transaction has made itself; nil: none is.
+	Uncommitted func(version uint64) bool
+	// Domains checks the values of domains that are read; nil: none can be.
+	Domains DomainChecker
+	// Poll is called from time to time while an array or a JSON text is read; an error ends the reading. nil: it is
 	// not called.
 	Poll func() error
 }
@@ -76,12 +100,27 @@ func (f *Format) SetExtraFloatDigits(n int) { f.FloatCut = max(0, 1-n) }
 // elementsPerPoll is the number of elements between two calls of Poll.
 const elementsPerPoll = 4 << 10
 
+// pollFunc returns Poll, nil if it is not to be called.
+func (f *Format) pollFunc() func() error {
+	if f == nil {
+		return nil
+	}
+	return f.Poll
+}
+
 // poll is called for the nth element.
 func (f *Format) poll(n int) error {
 	if f == nil || f.Poll == nil || n%elementsPerPoll != 0 {
 		return nil
 	}
 	return f.Poll()
+}
+
+func (f *Format) checkDomain(d *Defined, v Datum) error {
+	if f == nil || f.Domains == nil {
+		return pgerror.New(pgerror.FeatureNotSupported, "values of domain %s are not available here", d.scalar.SQLName)
+	}
+	return f.Domains.CheckDomain(d, v)
 }
 
 // Loc returns the time zone, UTC by default.
@@ -132,16 +171,26 @@ func ParseText(t Type, s string, f *Format) (Datum, error) {
 		return parseBytea(s)
 	case OIDUUID:
 		return parseUUID(s)
+	case OIDJSON:
+		return parseJSON(s, f)
+	case OIDJSONB:
+		return parseJSONB(s, f)
+	case OIDJSONPath:
+		return parseJSONPath(s)
 	case OIDOid:
 		return parseOid(s)
 	case OIDRegclass:
 		return parseRegclass(s, f)
 	case OIDRegtype:
-		return parseRegtype(s)
+		return parseRegtype(s, f)
 	case OIDRegnamespace:
 		return parseRegnamespace(s, f)
 	case OIDRegrole:
 		return parseReg(s, f, Names.RoleOID, pgerror.UndefinedObject, "role")
+	case OIDRegproc, OIDRegprocedure, OIDRegoper, OIDRegoperator:
+		return parseUnnumbered(t, s)
+	case OIDACLItem:
+		return parseACLItem(s, f)
 	case OIDVoid:
 		return Text(""), nil
 	}
@@ -167,6 +216,16 @@ func parseTimeText(t Type, s string, f *Format) (Datum, error) {
 	if elem := t.Elem(); elem.Valid() {
 		return parseArray(elem, s, f)
 	}
+	if t.IsDomain() {
+		v, err := ParseText(t.Def.base, s, f)
+		return checked(t.Def, v, err, f)
+	}
+	if t.Def != nil {
+		return parseDefined(t.Def, s, f)
+	}
+	if m := t.Methods(); m != nil {
+		return m.Parse(s, t.Mod, f)
+	}
 	return Null, pgerror.New(pgerror.FeatureNotSupported, "cannot accept a value of type %s", t)
 }
 
@@ -179,7 +238,7 @@ func AppendText(dst []byte, d Datum, t Type, f *Format) []byte {
 	switch t.OID {
 	case OIDInt4, OIDInt8, OIDInt2, OIDOid:
 		return appendInt(dst, d.n)
-	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDUnknown, OIDCstring, OIDVoid:
+	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDUnknown, OIDCstring, OIDVoid, OIDJSON, OIDJSONPath:
 		return append(dst, d.Bytes()...)
 	case OIDChar:
 		return appendInternalChar(dst, d.Bytes())
@@ -198,6 +257,8 @@ func AppendText(dst []byte, d Datum, t Type, f *Format) []byte {
 		return appendBytea(dst, d.Bytes(), f.ByteaText)
 	case OIDUUID:
 		return appendUUID(dst, d.Bytes())
+	case OIDJSONB:
+		return jsonb.AppendText(dst, d.Bytes())
 	case OIDDate:
 		return appendDate(dst, d.n, f)
 	case OIDTime:
@@ -211,13 +272,29 @@ func AppendText(dst []byte, d Datum, t Type, f *Format) []byte {
 	case OIDRegclass:
 		return appendRegclass(dst, d.n, f)
 	case OIDRegtype:
-		return appendRegtype(dst, d.n)
+		return appendRegtype(dst, d.n, f)
 	case OIDRegnamespace:
 		return appendRegnamespace(dst, d.n, f)
 	case OIDRegrole:
 		return appendReg(dst, d.n, f, Names.QuotedRole)
+	case OIDRegproc, OIDRegprocedure, OIDRegoper, OIDRegoperator:
+		return appendUnnumbered(dst, t, d.n)
+	case OIDACLItem:
+		return appendACLItem(dst, d, f)
 	case OIDRecord:
 		return appendRecord(dst, d.Record(), f)
+	}
+	if t.IsComposite() {
+		return appendRecord(dst, d.Record(), f)
+	}
+	if t.IsDomain() {
+		return AppendText(dst, d, t.Def.base, f)
+	}
+	if t.Def != nil && t.OID == t.Def.OID {
+		return appendDefined(dst, t.Def, d)
+	}
+	if m := t.Methods(); m != nil {
+		return m.Append(dst, d, f)
 	}
 	return appendArray(dst, d.Array(), t.Elem(), f)
 }

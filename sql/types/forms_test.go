@@ -144,7 +144,7 @@ func testFormat(set []datadriven.CmdArg) *Format {
 		value := strings.Join(s.Vals, ",")
 		switch s.Key {
 		case "timezone":
-			f.Location, _ = LoadZone(value)
+			f.Location, _ = LoadLocation(value)
 		case "extra_float_digits":
 			n, _ := strconv.Atoi(value)
 			f.SetExtraFloatDigits(n)
@@ -164,7 +164,7 @@ func testFormat(set []datadriven.CmdArg) *Format {
 
 func ourForm(typ, in string, set []datadriven.CmdArg) string {
 	f := testFormat(set)
-	t, err := ParseTypeName(typ)
+	t, err := ParseTypeName(typ, nil)
 	var d Datum
 	if err == nil {
 		d, err = ParseText(t, in, f)

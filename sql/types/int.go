@@ -128,23 +128,28 @@ func appendReg(dst []byte, n int64, f *Format, nameOf func(Names, OID) (string, 
 	return appendInt(dst, n)
 }
 
-func parseRegtype(s string) (Datum, error) {
+func parseRegtype(s string, f *Format) (Datum, error) {
 	if allDigits(s) {
 		return parseOid(s)
 	}
 	if s == "-" {
 		return Int(0), nil
 	}
-	t, err := ParseTypeName(s)
+	t, err := ParseTypeName(s, f.Names)
 	return Int(int64(t.OID)), err
 }
 
-func appendRegtype(dst []byte, n int64) []byte {
+func appendRegtype(dst []byte, n int64, f *Format) []byte {
 	if n == 0 {
 		return append(dst, '-')
 	}
 	if info := infos[OID(n)]; info != nil {
 		return append(dst, info.SQLName...)
+	}
+	if f.Names != nil {
+		if name, ok := f.Names.TypeName(OID(n)); ok {
+			return append(dst, name...)
+		}
 	}
 	return appendInt(dst, n)
 }
@@ -173,4 +178,22 @@ func BoolValue(s string) (v, ok bool) {
 		return false, true
 	}
 	return false, false
+}
+
+// parseUnnumbered reads a function or an operator by its number. percodb's have names only, so no name has one.
+func parseUnnumbered(t Type, s string) (Datum, error) {
+	switch {
+	case allDigits(s):
+		return parseOid(s)
+	case s == "-" && (t.OID == OIDRegproc || t.OID == OIDRegprocedure):
+		return Int(0), nil
+	}
+	return Null, pgerror.Unsupported("input of names for type "+t.Info().Name, "Functions and operators have no OIDs: name them where they are used.")
+}
+
+func appendUnnumbered(dst []byte, t Type, n int64) []byte {
+	if n == 0 && (t.OID == OIDRegproc || t.OID == OIDRegprocedure) {
+		return append(dst, '-')
+	}
+	return appendInt(dst, n)
 }

@@ -12,8 +12,12 @@ type Category byte
 // The categories of the types percodb has.
 const (
 	CategoryArray    Category = 'A'
+	CategoryBit      Category = 'V'
 	CategoryBoolean  Category = 'B'
+	CategoryRow      Category = 'C'
 	CategoryDateTime Category = 'D'
+	CategoryEnum     Category = 'E'
+	CategoryNetwork  Category = 'I'
 	CategoryNumeric  Category = 'N'
 	CategoryPseudo   Category = 'P'
 	CategoryString   Category = 'S'
@@ -30,6 +34,7 @@ const (
 	OIDAnyArray              OID = 2277
 	OIDAnyElement            OID = 2283
 	OIDAnyNonArray           OID = 2776
+	OIDAnyEnum               OID = 3500
 	OIDAnyCompatible         OID = 5077
 	OIDAnyCompatibleArray    OID = 5078
 	OIDAnyCompatibleNonArray OID = 5079
@@ -37,13 +42,14 @@ const (
 
 // The pseudo-types without modifier.
 var (
-	TAny                   = Type{OIDAny, -1}
-	TAnyArray              = Type{OIDAnyArray, -1}
-	TAnyElement            = Type{OIDAnyElement, -1}
-	TAnyNonArray           = Type{OIDAnyNonArray, -1}
-	TAnyCompatible         = Type{OIDAnyCompatible, -1}
-	TAnyCompatibleArray    = Type{OIDAnyCompatibleArray, -1}
-	TAnyCompatibleNonArray = Type{OIDAnyCompatibleNonArray, -1}
+	TAny                   = Type{OID: OIDAny, Mod: -1}
+	TAnyArray              = Type{OID: OIDAnyArray, Mod: -1}
+	TAnyElement            = Type{OID: OIDAnyElement, Mod: -1}
+	TAnyNonArray           = Type{OID: OIDAnyNonArray, Mod: -1}
+	TAnyEnum               = Type{OID: OIDAnyEnum, Mod: -1}
+	TAnyCompatible         = Type{OID: OIDAnyCompatible, Mod: -1}
+	TAnyCompatibleArray    = Type{OID: OIDAnyCompatibleArray, Mod: -1}
+	TAnyCompatibleNonArray = Type{OID: OIDAnyCompatibleNonArray, Mod: -1}
 )
 
 // Info is a row of PostgreSQL's pg_type.
@@ -70,9 +76,11 @@ var scalarInfos = []Info{
 	{OIDInt4, "int4", "integer", 1007, 0, 4, CategoryNumeric, false, KindInt},
 	{OIDText, "text", "text", 1009, 0, -1, CategoryString, true, KindBytes},
 	{OIDOid, "oid", "oid", 1028, 0, 4, CategoryNumeric, true, KindInt},
+	{OIDJSON, "json", "json", 199, 0, -1, CategoryUser, false, KindBytes},
 	{OIDFloat4, "float4", "real", 1021, 0, 4, CategoryNumeric, false, KindFloat},
 	{OIDFloat8, "float8", "double precision", 1022, 0, 8, CategoryNumeric, true, KindFloat},
 	{OIDUnknown, "unknown", "unknown", 0, 0, -2, CategoryUnknown, false, KindBytes},
+	{OIDACLItem, "aclitem", "aclitem", oidACLItems, 0, 12, CategoryUser, false, KindBytes},
 	{OIDBPChar, "bpchar", "character", 1014, 0, -1, CategoryString, false, KindBytes},
 	{OIDVarchar, "varchar", "character varying", 1015, 0, -1, CategoryString, false, KindBytes},
 	{OIDDate, "date", "date", 1182, 0, 4, CategoryDateTime, false, KindInt},
@@ -85,14 +93,23 @@ var scalarInfos = []Info{
 	{OIDRegtype, "regtype", "regtype", 2211, 0, 4, CategoryNumeric, false, KindInt},
 	{OIDRegnamespace, "regnamespace", "regnamespace", 4090, 0, 4, CategoryNumeric, false, KindInt},
 	{OIDRegrole, "regrole", "regrole", 4097, 0, 4, CategoryNumeric, false, KindInt},
+	{OIDRegproc, "regproc", "regproc", 1008, 0, 4, CategoryNumeric, false, KindInt},
+	{OIDRegprocedure, "regprocedure", "regprocedure", 2207, 0, 4, CategoryNumeric, false, KindInt},
+	{OIDRegoper, "regoper", "regoper", 2208, 0, 4, CategoryNumeric, false, KindInt},
+	{OIDRegoperator, "regoperator", "regoperator", 2209, 0, 4, CategoryNumeric, false, KindInt},
 	{OIDRecord, "record", "record", 2287, 0, -1, CategoryPseudo, false, KindRow},
 	{OIDVoid, "void", "void", 0, 0, 4, CategoryPseudo, false, KindBytes},
 	{OIDUUID, "uuid", "uuid", 2951, 0, 16, CategoryUser, false, KindBytes},
+	{OIDJSONB, "jsonb", "jsonb", 3807, 0, -1, CategoryUser, false, KindBytes},
+	{OIDJSONPath, "jsonpath", "jsonpath", 4073, 0, -1, CategoryUser, false, KindBytes},
 	{OIDCstring, "cstring", "cstring", 0, 0, -2, CategoryPseudo, false, KindBytes},
+	{OIDTrigger, "trigger", "trigger", 0, 0, 4, CategoryPseudo, false, KindNull},
+	{OIDEventTrigger, "event_trigger", "event_trigger", 0, 0, 4, CategoryPseudo, false, KindNull},
 	{OIDAny, "any", `"any"`, 0, 0, 4, CategoryPseudo, false, KindNull},
 	{OIDAnyArray, "anyarray", "anyarray", 0, 0, -1, CategoryPseudo, false, KindNull},
 	{OIDAnyElement, "anyelement", "anyelement", 0, 0, 4, CategoryPseudo, false, KindNull},
 	{OIDAnyNonArray, "anynonarray", "anynonarray", 0, 0, 4, CategoryPseudo, false, KindNull},
+	{OIDAnyEnum, "anyenum", "anyenum", 0, 0, 4, CategoryPseudo, false, KindNull},
 	{OIDAnyCompatible, "anycompatible", "anycompatible", 0, 0, 4, CategoryPseudo, false, KindNull},
 	{OIDAnyCompatibleArray, "anycompatiblearray", "anycompatiblearray", 0, 0, -1, CategoryPseudo, false, KindNull},
 	{OIDAnyCompatibleNonArray, "anycompatiblenonarray", "anycompatiblenonarray", 0, 0, 4, CategoryPseudo, false, KindNull},
@@ -107,16 +124,20 @@ var (
 func indexByOID() map[OID]*Info {
 	m := make(map[OID]*Info, 2*len(scalarInfos))
 	for i := range scalarInfos {
-		s := &scalarInfos[i]
-		m[s.OID] = s
-		if s.Array != 0 {
-			m[s.Array] = &Info{
-				OID: s.Array, Name: "_" + s.Name, SQLName: s.SQLName + "[]", Elem: s.OID,
-				Len: -1, Category: CategoryArray, Kind: KindArray,
-			}
-		}
+		addInfo(m, &scalarInfos[i])
 	}
 	return m
+}
+
+// addInfo adds a type and its array type to m.
+func addInfo(m map[OID]*Info, s *Info) {
+	m[s.OID] = s
+	if s.Array != 0 {
+		m[s.Array] = &Info{
+			OID: s.Array, Name: "_" + s.Name, SQLName: s.SQLName + "[]", Elem: s.OID,
+			Len: -1, Category: CategoryArray, Kind: KindArray,
+		}
+	}
 }
 
 func indexByName() map[string]OID {
@@ -136,7 +157,12 @@ func indexByName() map[string]OID {
 }
 
 // Info returns the properties of t's type, or nil if percodb does not have it.
-func (t Type) Info() *Info { return infos[t.OID] }
+func (t Type) Info() *Info {
+	if t.Def != nil {
+		return t.Def.info(t.OID)
+	}
+	return infos[t.OID]
+}
 
 // Infos returns the types that are not arrays, including pseudo-types, in the order of pg_type. The slice must not be
 // changed.
@@ -146,11 +172,11 @@ func Infos() []Info { return scalarInfos }
 func (t Type) Valid() bool { return t.OID != 0 }
 
 // Base returns t without its modifier.
-func (t Type) Base() Type { return Type{t.OID, -1} }
+func (t Type) Base() Type { return Type{OID: t.OID, Mod: -1, Def: t.Def} }
 
 // Category returns t's category; CategoryUser for a type percodb does not have.
 func (t Type) Category() Category {
-	if info := infos[t.OID]; info != nil {
+	if info := t.Info(); info != nil {
 		return info.Category
 	}
 	return CategoryUser
@@ -158,7 +184,7 @@ func (t Type) Category() Category {
 
 // Preferred reports whether t is the preferred type of its category.
 func (t Type) Preferred() bool {
-	info := infos[t.OID]
+	info := t.Info()
 	return info != nil && info.Preferred
 }
 
@@ -170,7 +196,7 @@ func (t Type) KindOf() Kind {
 	case OIDText, OIDVarchar, OIDBPChar:
 		return KindBytes
 	}
-	if info := infos[t.OID]; info != nil {
+	if info := t.Info(); info != nil {
 		return info.Kind
 	}
 	return KindNull
@@ -181,23 +207,61 @@ func (t Type) IsArray() bool { return t.Elem().Valid() }
 
 // Elem returns the element type of an array type, with the array's modifier, or the zero Type.
 func (t Type) Elem() Type {
-	if info := infos[t.OID]; info != nil && info.Elem != 0 {
-		return Type{info.Elem, t.Mod}
+	if info := t.Info(); info != nil && info.Elem != 0 {
+		return Type{OID: info.Elem, Mod: t.Mod, Def: t.Def}
 	}
 	return Type{}
 }
 
 // ArrayOf returns the type of arrays of t, with t's modifier, or the zero Type when there is none.
 func (t Type) ArrayOf() Type {
-	if info := infos[t.OID]; info != nil && info.Array != 0 {
-		return Type{info.Array, t.Mod}
+	if info := t.Info(); info != nil && info.Array != 0 {
+		return Type{OID: info.Array, Mod: t.Mod, Def: t.Def}
 	}
 	return Type{}
 }
 
+// Ordered reports whether the values of a type have an order: ORDER BY may name them.
+func (t Type) Ordered() bool {
+	t = t.Underlying()
+	if elem := t.Elem(); elem.Valid() {
+		t = elem
+	}
+	if m := t.Methods(); m != nil && m.Unordered {
+		return false
+	}
+	if t.IsComposite() {
+		for i := range t.Def.Fields {
+			if !t.Def.Fields[i].Type.Ordered() {
+				return false
+			}
+		}
+	}
+	return t.HasEquality() && t.OID != OIDACLItem
+}
+
+// HasEquality reports whether the values of a type can be equal: GROUP BY and DISTINCT may name them.
+func (t Type) HasEquality() bool {
+	t = t.Underlying()
+	if elem := t.Elem(); elem.Valid() {
+		t = elem.Underlying()
+	}
+	if m := t.Methods(); m != nil {
+		return !m.NoEquality
+	}
+	if t.IsComposite() {
+		for i := range t.Def.Fields {
+			if !t.Def.Fields[i].Type.HasEquality() {
+				return false
+			}
+		}
+	}
+	return t.OID != OIDJSON && t.OID != OIDJSONPath
+}
+
 // IsString reports whether t's datums are character strings.
 func (t Type) IsString() bool {
-	switch t.OID {
+	switch t.Underlying().OID {
 	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDUnknown, OIDCstring:
 		return true
 	}
@@ -207,7 +271,7 @@ func (t Type) IsString() bool {
 // IsPolymorphic reports whether t is a pseudo-type that a call replaces by an actual type.
 func (t Type) IsPolymorphic() bool {
 	switch t.OID {
-	case OIDAnyElement, OIDAnyArray, OIDAnyNonArray,
+	case OIDAnyElement, OIDAnyArray, OIDAnyNonArray, OIDAnyEnum,
 		OIDAnyCompatible, OIDAnyCompatibleArray, OIDAnyCompatibleNonArray:
 		return true
 	}
@@ -219,15 +283,21 @@ func (t Type) String() string {
 	if t.OID == 0 {
 		return "-"
 	}
-	info := infos[t.OID]
+	info := t.Info()
 	if info == nil {
 		return "???"
 	}
 	if info.Elem != 0 {
-		return Type{info.Elem, t.Mod}.String() + "[]"
+		return t.Elem().String() + "[]"
+	}
+	if t.Def != nil {
+		return info.SQLName
 	}
 	if t.OID == OIDBPChar && t.Mod == -1 {
 		return "bpchar"
+	}
+	if t.OID == OIDBit && t.Mod == -1 {
+		return `"bit"` // The word alone is bit(1).
 	}
 	if t.Mod < 0 {
 		return info.SQLName
@@ -258,6 +328,9 @@ func (t Type) stringWithMod(info *Info) string {
 	case OIDInterval:
 		return "interval" + intervalModString(t.Mod)
 	}
+	if m := t.Methods(); m != nil && m.ModOut != nil {
+		return m.ModOut(t.Mod)
+	}
 	switch info.Category {
 	case CategoryBoolean, CategoryNumeric:
 		return info.SQLName
@@ -285,7 +358,7 @@ func Lookup(name string, mods []int, arrayDims int) (Type, error) {
 		}
 		return Type{}, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", name)
 	}
-	t := Type{oid, -1}
+	t := Type{OID: oid, Mod: -1}
 	if len(mods) > 0 {
 		mod, err := typeMod(t, name, mods)
 		if err != nil {
@@ -334,10 +407,9 @@ func trimBrackets(name string) (dims int) {
 
 // unsupportedTypes are PostgreSQL's types that percodb does not have, which an error reports.
 var unsupportedTypes = map[string]string{
-	"json": "json", "jsonb": "jsonb", "xml": "xml", "money": "money", "bit": "bit", "varbit": "bit varying",
-	"inet": "inet", "cidr": "cidr", "macaddr": "macaddr", "macaddr8": "macaddr8", "point": "point",
-	"line": "line", "lseg": "lseg", "box": "box", "path": "path", "polygon": "polygon", "circle": "circle",
+	"xml":   "xml",
+	"point": "point",
+	"line":  "line", "lseg": "lseg", "box": "box", "path": "path", "polygon": "polygon", "circle": "circle",
 	"tsvector": "tsvector", "tsquery": "tsquery", "int4range": "int4range", "int8range": "int8range",
 	"numrange": "numrange", "tsrange": "tsrange", "tstzrange": "tstzrange", "daterange": "daterange",
-	"timetz": "time with time zone", "time with time zone": "time with time zone", "bit varying": "bit varying",
 }

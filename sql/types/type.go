@@ -1,13 +1,22 @@
 package types
 
-// Type is an SQL type in PostgreSQL's numbering: its OID and type modifier (-1: none). Comparable.
+// Type is an SQL type in PostgreSQL's numbering: its OID and type modifier (-1: none). Comparable within one schema version: see Same.
 type Type struct {
 	OID OID
 	Mod int32
+	// Def is what the schema says of a user-defined type and of its array type; nil for PostgreSQL's own types. What is stored of a
+	// type is its OID: the catalog adds Def when it reads the schema.
+	Def *Defined `json:"-"`
 }
+
+// Same reports whether t and other are the same type with the same modifier, maybe as of different versions of the schema.
+func (t Type) Same(other Type) bool { return t.OID == other.OID && t.Mod == other.Mod }
 
 // OID is PostgreSQL's number of a type.
 type OID uint32
+
+// FirstUserOID is where PostgreSQL starts to number what users create.
+const FirstUserOID OID = 16384
 
 // The OIDs of the types percodb has, as in PostgreSQL's pg_type.
 const (
@@ -20,9 +29,11 @@ const (
 	OIDInt4         OID = 23
 	OIDText         OID = 25
 	OIDOid          OID = 26
+	OIDJSON         OID = 114
 	OIDFloat4       OID = 700
 	OIDFloat8       OID = 701
 	OIDUnknown      OID = 705
+	OIDACLItem      OID = 1033
 	OIDBPChar       OID = 1042
 	OIDVarchar      OID = 1043
 	OIDDate         OID = 1082
@@ -33,39 +44,51 @@ const (
 	OIDNumeric      OID = 1700
 	OIDRegclass     OID = 2205
 	OIDRegtype      OID = 2206
+	OIDRegproc      OID = 24
+	OIDRegprocedure OID = 2202
+	OIDRegoper      OID = 2203
+	OIDRegoperator  OID = 2204
 	OIDRegnamespace OID = 4089
 	OIDRegrole      OID = 4096
 	OIDRecord       OID = 2249
 	OIDVoid         OID = 2278
+	OIDTrigger      OID = 2279
+	OIDEventTrigger OID = 3838
 	OIDUUID         OID = 2950
+	OIDJSONB        OID = 3802
+	OIDJSONPath     OID = 4072
 )
 
 // The types without modifier.
 var (
-	TBool         = Type{OIDBool, -1}
-	TBytea        = Type{OIDBytea, -1}
-	TChar         = Type{OIDChar, -1}
-	TName         = Type{OIDName, -1}
-	TInt8         = Type{OIDInt8, -1}
-	TInt2         = Type{OIDInt2, -1}
-	TInt4         = Type{OIDInt4, -1}
-	TText         = Type{OIDText, -1}
-	TOid          = Type{OIDOid, -1}
-	TFloat4       = Type{OIDFloat4, -1}
-	TFloat8       = Type{OIDFloat8, -1}
-	TUnknown      = Type{OIDUnknown, -1}
-	TBPChar       = Type{OIDBPChar, -1}
-	TVarchar      = Type{OIDVarchar, -1}
-	TDate         = Type{OIDDate, -1}
-	TTime         = Type{OIDTime, -1}
-	TTimestamp    = Type{OIDTimestamp, -1}
-	TTimestamptz  = Type{OIDTimestamptz, -1}
-	TInterval     = Type{OIDInterval, -1}
-	TNumeric      = Type{OIDNumeric, -1}
-	TRegclass     = Type{OIDRegclass, -1}
-	TRegtype      = Type{OIDRegtype, -1}
-	TRegnamespace = Type{OIDRegnamespace, -1}
-	TRecord       = Type{OIDRecord, -1}
-	TVoid         = Type{OIDVoid, -1}
-	TUUID         = Type{OIDUUID, -1}
+	TBool         = Type{OID: OIDBool, Mod: -1}
+	TBytea        = Type{OID: OIDBytea, Mod: -1}
+	TChar         = Type{OID: OIDChar, Mod: -1}
+	TName         = Type{OID: OIDName, Mod: -1}
+	TInt8         = Type{OID: OIDInt8, Mod: -1}
+	TInt2         = Type{OID: OIDInt2, Mod: -1}
+	TInt4         = Type{OID: OIDInt4, Mod: -1}
+	TText         = Type{OID: OIDText, Mod: -1}
+	TOid          = Type{OID: OIDOid, Mod: -1}
+	TFloat4       = Type{OID: OIDFloat4, Mod: -1}
+	TFloat8       = Type{OID: OIDFloat8, Mod: -1}
+	TUnknown      = Type{OID: OIDUnknown, Mod: -1}
+	TACLItem      = Type{OID: OIDACLItem, Mod: -1}
+	TBPChar       = Type{OID: OIDBPChar, Mod: -1}
+	TVarchar      = Type{OID: OIDVarchar, Mod: -1}
+	TDate         = Type{OID: OIDDate, Mod: -1}
+	TTime         = Type{OID: OIDTime, Mod: -1}
+	TTimestamp    = Type{OID: OIDTimestamp, Mod: -1}
+	TTimestamptz  = Type{OID: OIDTimestamptz, Mod: -1}
+	TInterval     = Type{OID: OIDInterval, Mod: -1}
+	TNumeric      = Type{OID: OIDNumeric, Mod: -1}
+	TRegclass     = Type{OID: OIDRegclass, Mod: -1}
+	TRegtype      = Type{OID: OIDRegtype, Mod: -1}
+	TRegnamespace = Type{OID: OIDRegnamespace, Mod: -1}
+	TRecord       = Type{OID: OIDRecord, Mod: -1}
+	TVoid         = Type{OID: OIDVoid, Mod: -1}
+	TUUID         = Type{OID: OIDUUID, Mod: -1}
+	TJSON         = Type{OID: OIDJSON, Mod: -1}
+	TJSONB        = Type{OID: OIDJSONB, Mod: -1}
+	TJSONPath     = Type{OID: OIDJSONPath, Mod: -1}
 )

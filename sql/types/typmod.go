@@ -38,6 +38,9 @@ func typeMod(t Type, name string, mods []int) (int32, error) {
 	case OIDInterval:
 		return intervalMod(mods)
 	}
+	if m := t.Methods(); m != nil && m.ModIn != nil {
+		return m.ModIn(mods)
+	}
 	return 0, pgerror.New(pgerror.SyntaxError, "type modifier is not allowed for type \"%s\"", name)
 }
 
@@ -102,6 +105,17 @@ func timeMod(t Type, mods []int) (int32, error) {
 	return int32(min(mods[0], maxTimePrec)), nil
 }
 
+// IntervalType returns interval with written modifiers: a mask of fields, perhaps followed by the precision of seconds.
+func IntervalType(mods []int) (Type, error) {
+	t := TInterval
+	if len(mods) == 0 {
+		return t, nil
+	}
+	mod, err := intervalMod(mods)
+	t.Mod = mod
+	return t, err
+}
+
 // intervalMod packs a mask of fields, perhaps followed by the precision of seconds.
 func intervalMod(mods []int) (int32, error) {
 	mask, prec := mods[0], intervalFullPrecision
@@ -153,8 +167,8 @@ func intervalModString(mod int32) string {
 }
 
 // ParseTypeName reads a type in SQL's notation, as regtype's input does: "numeric(10,2)[]", "timestamp(3) with time
-// zone", "pg_catalog.int4".
-func ParseTypeName(s string) (Type, error) {
+// zone", "pg_catalog.int4". names has the user-defined types; nil: there are none.
+func ParseTypeName(s string, names Names) (Type, error) {
 	bad := func() error {
 		return pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", strings.TrimSpace(s))
 	}
@@ -164,12 +178,20 @@ func ParseTypeName(s string) (Type, error) {
 	}
 	name := strings.Join(words, " ")
 	if strings.HasPrefix(strings.TrimSpace(s), `"`) {
-		return Lookup(name, mods, dims)
+		t, err := Lookup(name, mods, dims)
+		if err != nil && names != nil {
+			return definedTypeName(s, names)
+		}
+		return t, err
 	}
 	name = strings.TrimPrefix(name, "pg_catalog.")
 	switch name {
 	case "char", "character", "nchar":
 		name = "bpchar"
+		if mods == nil {
+			mods = []int{1}
+		}
+	case "bit":
 		if mods == nil {
 			mods = []int{1}
 		}
@@ -180,9 +202,23 @@ func ParseTypeName(s string) (Type, error) {
 	}
 	t, err := Lookup(name, mods, dims)
 	if e, isPG := err.(*pgerror.Error); isPG && e.Code == pgerror.UndefinedObject {
+		if names != nil {
+			return definedTypeName(s, names)
+		}
 		return Type{}, bad()
 	}
 	return t, err
+}
+
+// definedTypeName reads the name of a user-defined type, with brackets if it is the type's arrays.
+func definedTypeName(s string, names Names) (Type, error) {
+	s = strings.TrimSpace(s)
+	dims := trimBrackets(s)
+	t, err := names.TypeNamed(s[:len(s)-2*dims])
+	if err != nil || dims == 0 || t.IsArray() {
+		return t, err
+	}
+	return t.ArrayOf(), nil
 }
 
 // splitTypeName splits a type into its lower-cased words, the numbers in its parentheses (which may be between words)

@@ -2,7 +2,6 @@ package types
 
 import (
 	_ "embed"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,30 +14,6 @@ import (
 //
 //go:embed zones.txt
 var zoneNames string
-
-// zoneAbbrevs are the abbreviations PostgreSQL accepts by default, with their offset from UTC in
-// seconds and whether they are daylight-saving time.
-//
-//go:embed zone_abbrevs.txt
-var zoneAbbrevs string
-
-type zoneAbbrev struct {
-	offset int
-	dst    bool
-}
-
-var abbrevs = sync.OnceValue(func() map[string]zoneAbbrev {
-	m := map[string]zoneAbbrev{}
-	for line := range strings.Lines(zoneAbbrevs) {
-		part := strings.Fields(line)
-		offset, err := strconv.Atoi(part[1])
-		if err != nil {
-			panic("types: zone_abbrevs.txt: " + err.Error())
-		}
-		m[strings.ToLower(part[0])] = zoneAbbrev{offset, part[2] == "d"}
-	}
-	return m
-})
 
 var canonicalZones = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
@@ -53,8 +28,7 @@ var canonicalZones = sync.OnceValue(func() map[string]string {
 // too slow for AT TIME ZONE on every row.
 var zoneCache sync.Map
 
-// findZone returns the zone of a full name in any case, or of a POSIX specification without
-// daylight-saving rule ("UTC+3", whose sign counts westward).
+// findZone returns the zone of a full name in any case, or of a POSIX specification.
 func findZone(name string) (*time.Location, bool) {
 	canonical, ok := canonicalZones()[strings.ToLower(name)]
 	if !ok {
@@ -71,49 +45,45 @@ func findZone(name string) (*time.Location, bool) {
 	return loc, true
 }
 
-// maxZoneHours is the largest offset of a POSIX specification: a week, less an hour.
-const maxZoneHours = 167
+// LoadLocation returns the zone of a full name or a POSIX specification, in any case, as SET TIME ZONE names it; false if there is
+// none.
+func LoadLocation(name string) (*time.Location, bool) { return findZone(name) }
 
-func posixZone(spec string) (*time.Location, bool) {
-	i := 0
-	if strings.HasPrefix(spec, "<") {
-		i = strings.IndexByte(spec, '>') + 1
-	} else {
-		i = strings.IndexAny(spec, "0123456789,+-")
-	}
-	if i < 0 || i == len(spec) {
-		return nil, false
-	}
-	sign, rest := -1, spec[i:]
-	if rest[0] == '-' || rest[0] == '+' {
-		if rest[0] == '-' {
-			sign = 1
-		}
-		rest = rest[1:]
-	}
-	seconds := 0
-	unit := 3600
-	for part := range strings.SplitSeq(rest, ":") {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 0 || unit == 0 || unit == 3600 && n > maxZoneHours || unit < 3600 && n > 59 {
-			return nil, false
-		}
-		seconds += n * unit
-		unit /= 60
-	}
-	return time.FixedZone(strings.ToUpper(strings.Trim(spec[:i], "<>")), sign*seconds), true
+// Zone is what AT TIME ZONE names: a zone, or an abbreviation whose meaning has changed with the zone that uses it. The zero Zone is
+// invalid.
+type Zone struct {
+	// Location is the zone itself; of an abbreviation that changed, the zone that uses it.
+	Location *time.Location
+	abbrev   string // upper case; "" unless it is an abbreviation that changed
 }
 
-// LoadZone returns the zone that AT TIME ZONE and SET TIME ZONE name: an abbreviation, a full name
-// or a POSIX specification, in any case; 22023 if there is none.
-func LoadZone(name string) (*time.Location, error) {
+// LoadZone returns the zone that AT TIME ZONE names: an abbreviation, a full name or a POSIX specification, in any case; 22023 if there
+// is none.
+func LoadZone(name string) (Zone, error) {
 	if a, ok := abbrevs()[strings.ToLower(name)]; ok {
-		return time.FixedZone(strings.ToUpper(name), a.offset), nil
+		return a.resolve(strings.ToUpper(name)), nil
 	}
 	if loc, ok := findZone(name); ok {
-		return loc, nil
+		return Zone{Location: loc}, nil
 	}
-	return nil, pgerror.New(pgerror.InvalidParameterValue, "time zone \"%s\" not recognized", name)
+	return Zone{}, pgerror.New(pgerror.InvalidParameterValue, "time zone \"%s\" not recognized", name)
+}
+
+// Local returns the local time at the finite timestamptz ts.
+func (z Zone) Local(ts int64) int64 {
+	if z.abbrev == "" {
+		return LocalTimestamp(ts, z.Location)
+	}
+	return ts + z.abbrevOffset(ts)*MicrosPerSecond
+}
+
+// UTC returns the timestamptz of the finite local time; see UTCTimestamp.
+func (z Zone) UTC(local int64) int64 {
+	ts := UTCTimestamp(local, z.Location)
+	if z.abbrev == "" {
+		return ts
+	}
+	return local - z.abbrevOffset(ts)*MicrosPerSecond
 }
 
 // zoneOffset returns the seconds east of UTC at a UTC timestamp.

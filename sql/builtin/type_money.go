@@ -1,0 +1,126 @@
+package builtin
+
+import (
+	"math"
+
+	"github.com/percodb/percodb/sql/types"
+)
+
+// moneyScale is the number of decimals of a currency in the locale C.
+const moneyScale = 2
+
+func moneyOps() []decl {
+	out := []decl{
+		{sig: "+(money,money) money", fn: moneyAdd(1)}, {sig: "-(money,money) money", fn: moneyAdd(-1)},
+		{sig: "/(money,money) float8", fn: moneyRatio},
+	}
+	for _, t := range []string{"int2", "int4", "int8"} {
+		out = append(out, decl{sig: "*(money," + t + ") money", fn: moneyTimes}, decl{sig: "*(" + t + ",money) money", fn: moneyTimes},
+			decl{sig: "/(money," + t + ") money", fn: moneyDiv})
+	}
+	for _, t := range []string{"float4", "float8"} {
+		out = append(out, decl{sig: "*(money," + t + ") money", fn: moneyTimesFloat}, decl{sig: "*(" + t + ",money) money", fn: fn2(func(a, b types.Datum) (types.Datum, error) {
+			return moneyOfFloat(float64(b.Int()) * a.Float()), nil
+		})}, decl{sig: "/(money," + t + ") money", fn: moneyDivFloat})
+	}
+	return out
+}
+
+func moneyFuncs() []decl {
+	out := []decl{
+		{sig: "cash_pl(money,money) money", fn: moneyAdd(1)}, {sig: "cash_mi(money,money) money", fn: moneyAdd(-1)},
+		{sig: "cash_div_cash(money,money) float8", fn: moneyRatio},
+		{sig: "cashsmaller(money,money) money", fn: fn2(func(a, b types.Datum) (types.Datum, error) { return types.Int(min(a.Int(), b.Int())), nil })},
+		{sig: "cashlarger(money,money) money", fn: fn2(func(a, b types.Datum) (types.Datum, error) { return types.Int(max(a.Int(), b.Int())), nil })},
+	}
+	return append(out, comparisonFuncs("cash_", "money", "cash_cmp")...)
+}
+
+func moneyCasts() []typeCast {
+	ofInt := fn1(func(a types.Datum) (types.Datum, error) { return intDatum(MulInt8(a.Int(), 100)) })
+	return []typeCast{
+		{from: "money", to: "numeric", context: Assignment, volatility: Stable, fn: fn1(func(a types.Datum) (types.Datum, error) {
+			d := types.NewNumeric(a.Int())
+			d.Exponent = -moneyScale
+			return types.Decimal(d), nil
+		})},
+		{from: "numeric", to: "money", context: Assignment, volatility: Stable, fn: fn1(func(a types.Datum) (types.Datum, error) {
+			scaled, err := MulNumeric(a.Decimal(), types.NewNumeric(100))
+			if err != nil {
+				return types.Null, err
+			}
+			return intDatum(NumericToInt(scaled, types.OIDInt8))
+		})},
+		{from: "int4", to: "money", context: Assignment, volatility: Stable, fn: ofInt},
+		{from: "int8", to: "money", context: Assignment, volatility: Stable, fn: ofInt},
+	}
+}
+
+func moneyAggs() []aggDecl {
+	return []aggDecl{{sig: "sum(money) money", make: fixed(func() Accumulator { return new(moneySum) })}}
+}
+
+// moneySum implements sum(money), which wraps around as money's operators do.
+type moneySum struct {
+	some bool
+	n    int64
+}
+
+func (s *moneySum) Add(_ *Env, a []types.Datum) error {
+	if !a[0].IsNull() {
+		s.some = true
+		s.n += a[0].Int()
+	}
+	return nil
+}
+
+func (s *moneySum) Result(*Env) (types.Datum, error) {
+	if !s.some {
+		return types.Null, nil
+	}
+	return types.Int(s.n), nil
+}
+
+func moneyAdd(sign int64) Func {
+	return fn2(func(a, b types.Datum) (types.Datum, error) { return types.Int(a.Int() + sign*b.Int()), nil })
+}
+
+func moneyTimes(_ *Env, a []types.Datum) (types.Datum, error) {
+	return types.Int(a[0].Int() * a[1].Int()), nil
+}
+
+func moneyDiv(_ *Env, a []types.Datum) (types.Datum, error) {
+	switch a[1].Int() {
+	case 0:
+		return types.Null, ErrDivisionByZero()
+	case -1:
+		return types.Int(-a[0].Int()), nil
+	}
+	return types.Int(a[0].Int() / a[1].Int()), nil
+}
+
+// moneyOfFloat rounds hundredths, halves to even; what is no integer of 64 bits is the least one, as on PostgreSQL's processors.
+func moneyOfFloat(v float64) types.Datum {
+	if v = math.RoundToEven(v); !(v >= -0x1p63 && v < 0x1p63) {
+		return types.Int(math.MinInt64)
+	}
+	return types.Int(int64(v))
+}
+
+func moneyTimesFloat(_ *Env, a []types.Datum) (types.Datum, error) {
+	return moneyOfFloat(float64(a[0].Int()) * a[1].Float()), nil
+}
+
+func moneyDivFloat(_ *Env, a []types.Datum) (types.Datum, error) {
+	if a[1].Float() == 0 {
+		return types.Null, ErrDivisionByZero()
+	}
+	return moneyOfFloat(float64(a[0].Int()) / a[1].Float()), nil
+}
+
+func moneyRatio(_ *Env, a []types.Datum) (types.Datum, error) {
+	if a[1].Int() == 0 {
+		return types.Null, ErrDivisionByZero()
+	}
+	return types.Float(float64(a[0].Int()) / float64(a[1].Int())), nil
+}

@@ -1,0 +1,66 @@
+package jsonpath
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+var paths = []string{
+	"$", "strict $.a.b[*]", `lax $."x y"[1, 2 to last]`, `$.a ? (@.b > 1 && !(@.c == "x"))`, "$.**{2 to last}.x", "$.**{last}", "1 + 2 * -$.a",
+	"($.a > 1) is unknown", "exists($.a)", `$.a like_regex "^b" flag "i"`, `$a starts with $"b c"`, `$.datetime("yyyy")`, "$.a.type().size()",
+	"($ + 1).abs()", "1.50e2", "-.5", "$.null.true.to", "-(1 + 2)", "1--2", `"a\u00e4\n\x41"`, "$ ? ((@.a == 1 || @.b == 2) && @.c == 3)", "($.a > 1).type()", "(123).type()", "$[(-1.5).abs()]",
+}
+
+// Goal: invariant 1. Method: paths with every kind of node.
+func TestPrintedReadsBack(t *testing.T) {
+	for _, text := range paths {
+		p, err := Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		again, err := Parse(p.String())
+		if err != nil || !reflect.DeepEqual(p, again) {
+			t.Errorf("%s prints as %s: %v", text, p, err)
+		}
+	}
+}
+
+// Goal: deep nesting is an error. Method: parentheses, signs and filters.
+func TestDepth(t *testing.T) {
+	for _, text := range []string{strings.Repeat("(", 100000), strings.Repeat("-", 100000) + "1", "$" + strings.Repeat("?(@", 100000)} {
+		_, err := Parse(text)
+		var e *pgerror.Error
+		if !errors.As(err, &e) || e.Code != pgerror.StatementTooComplex {
+			t.Errorf("%.20s: %v", text, err)
+		}
+	}
+}
+
+// Goal: invariant 2. Method: fuzz.
+func FuzzParse(f *testing.F) {
+	for _, text := range paths {
+		f.Add(text)
+	}
+	for _, text := range []string{"", "$.", "@", "last", "00", "1a", `"a`, `"\u`, `"\ud83d"`, "/*", "$.a like_regex \"a\" flag \"z\"", "$[", "\\"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := Parse(text)
+		if err != nil {
+			var e *pgerror.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		again, err := Parse(p.String())
+		if err != nil || again.String() != p.String() {
+			t.Fatalf("%q prints as %s, and then: %v", text, p, err)
+		}
+	})
+}
