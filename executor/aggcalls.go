@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/percodb/percodb/planner"
@@ -15,6 +16,7 @@ type aggregation struct {
 	out   types.Row // group key, then results
 	held  int64     // booked for states
 	kept  int64     // booked by the buffers of groups at work, for DISTINCT and ORDER BY
+	none  types.Row // a row of NULLs
 }
 
 // aggCall is one aggregate call, with scratch space for its arguments.
@@ -34,19 +36,16 @@ type callState struct {
 	acc  builtin.Accumulator
 	seen *keySet
 	rows *orderedArgs
-}
-
-// orderedArgs are rows of sort keys followed by arguments.
-type orderedArgs struct {
-	buf rowBuffer
-	key types.Row
+	// direct are the values of the direct arguments of an ordered-set aggregate, once the group has a row.
+	direct types.Row
 }
 
 // stateBytes is the approximate cost of a group per call: the state and its accumulator.
 const stateBytes = 96
 
 func newAggregation(ex *execution, n *planner.Aggregate) aggregation {
-	a := aggregation{ex: ex, out: make(types.Row, len(n.GroupBy)+len(n.Aggs)), calls: make([]aggCall, len(n.Aggs))}
+	a := aggregation{ex: ex, out: make(types.Row, len(n.GroupBy)+len(n.Aggs)), calls: make([]aggCall, len(n.Aggs)),
+		none: make(types.Row, len(n.Input.Columns()))}
 	for i := range n.Aggs {
 		c := &n.Aggs[i]
 		a.calls[i] = aggCall{AggregateCall: c, args: make(types.Row, len(c.Args))}
@@ -73,17 +72,18 @@ func replayOrder(c *planner.AggregateCall) []planner.SortKey {
 }
 
 // drop gives up a group that was not finished; nil is none.
-func (s *groupState) drop() {
+func (s *groupState) drop() (err error) {
 	if s == nil {
-		return
+		return nil
 	}
 	for i := range s.calls {
 		if st := &s.calls[i]; st.seen != nil {
 			st.seen.release()
 		} else if st.rows != nil {
-			st.rows.buf.release()
+			err = firstError(err, st.rows.release())
 		}
 	}
+	return err
 }
 
 // release returns the memory that states were charged for.
@@ -106,7 +106,7 @@ func (a *aggregation) newState() (*groupState, error) {
 		st.acc = c.Func.NewAccumulator()
 		switch {
 		case len(c.OrderBy) > 0:
-			st.rows = &orderedArgs{buf: rowBuffer{mem: &a.ex.mem}, key: make(types.Row, len(c.order.keys)+len(c.Args))}
+			st.rows = newOrderedArgs(a.ex, c)
 		case c.Distinct && c.Func.FirstByOrder == 0: // min and max do not care
 			st.seen = &keySet{cols: wholeRow(c.types), keys: rowBuffer{mem: &a.ex.mem}}
 		}
@@ -118,6 +118,11 @@ func (a *aggregation) newState() (*groupState, error) {
 func (a *aggregation) add(s *groupState, row types.Row) error {
 	for i := range a.calls {
 		c := &a.calls[i]
+		if c.Direct != nil {
+			if err := a.evalDirect(&s.calls[i], c, row); err != nil {
+				return err
+			}
+		}
 		if c.Filter != nil {
 			ok, err := a.ex.holds(c.Filter, row)
 			if err != nil {
@@ -148,13 +153,8 @@ func (a *aggregation) addTo(st *callState, c *aggCall, row types.Row) error {
 	}
 	switch {
 	case st.rows != nil:
-		key := st.rows.key
-		if _, err := c.order.eval(a.ex, row, key); err != nil {
-			return err
-		}
-		copy(key[len(c.order.keys):], c.args)
 		before := st.rows.buf.held
-		err := st.rows.buf.add(key)
+		err := st.rows.add(a.ex.ev.Ctx, row, c.args)
 		a.kept += st.rows.buf.held - before
 		return err
 	case st.seen != nil:
@@ -182,7 +182,7 @@ func (a *aggregation) result(key types.Row, s *groupState) (types.Row, error) {
 	for i := range a.calls {
 		st := &s.calls[i]
 		if st.rows != nil {
-			if err := a.replay(st, &a.calls[i]); err != nil {
+			if err := errors.Join(a.replay(st, &a.calls[i]), st.rows.release()); err != nil {
 				return nil, err
 			}
 		}
@@ -196,28 +196,4 @@ func (a *aggregation) result(key types.Row, s *groupState) (types.Row, error) {
 		a.out[n+i] = d
 	}
 	return a.out, nil
-}
-
-// replay passes the kept arguments to the accumulator in the requested order; with DISTINCT, equal ones, which are
-// adjacent, once.
-func (a *aggregation) replay(st *callState, c *aggCall) error {
-	rows, n := st.rows.buf.rows, len(c.order.keys)
-	slices.SortStableFunc(rows, func(x, y types.Row) int { return c.order.compare(x, y) })
-	cols := wholeRow(c.types)
-	var last types.Row
-	for _, row := range rows {
-		if err := a.ex.tick(a.ex.ev.Ctx); err != nil {
-			return err
-		}
-		args := row[n:]
-		if c.Distinct && last != nil && cols.equal(last, args) {
-			continue
-		}
-		last = args
-		if err := st.acc.Add(a.ex.ev.Env, args); err != nil {
-			return err
-		}
-	}
-	st.rows.buf.release()
-	return nil
 }

@@ -13,12 +13,13 @@ import (
 // GROUP BY there is one group, of no rows if need be.
 type hashAggregate struct {
 	aggregation
-	input  overflow
-	scalar bool
-	groups keySet
-	states []*groupState // by entry of groups
-	at     int
-	ready  bool
+	input   overflow
+	scalar  bool
+	empties []types.Row // keys of groups that there are even of no input
+	groups  keySet
+	states  []*groupState // by entry of groups
+	at      int
+	ready   bool
 }
 
 // orderedAggregate reads rows that arrive grouped and holds one group at a time.
@@ -44,7 +45,7 @@ func newAggregate(ex *execution, input Operator, n *planner.Aggregate) Operator 
 		o.cur.buf.mem, o.done.buf.mem = &ex.mem, &ex.mem
 		return o
 	}
-	o := &hashAggregate{aggregation: newAggregation(ex, n), scalar: n.Scalar || len(n.GroupBy) == 0}
+	o := &hashAggregate{aggregation: newAggregation(ex, n), scalar: n.Scalar || len(n.GroupBy) == 0, empties: n.Empties}
 	o.input = newOverflow(newKeyedInput(ex, input, n.GroupBy), typesOf(n.Input))
 	o.groups.cols = newKeyColumns(n.GroupBy)
 	o.groups.keys.mem = &ex.mem
@@ -58,18 +59,19 @@ func (o *hashAggregate) Open(ctx context.Context) error {
 }
 
 func (o *hashAggregate) Close() error {
-	o.dropGroups()
+	err := o.dropGroups()
 	o.groups.release()
-	return errors.Join(o.input.release(), o.input.in.op.Close())
+	return errors.Join(err, o.input.release(), o.input.in.op.Close())
 }
 
 // dropGroups forgets all groups, also those not finished.
-func (o *hashAggregate) dropGroups() {
+func (o *hashAggregate) dropGroups() (err error) {
 	for _, s := range o.states {
-		s.drop()
+		err = firstError(err, s.drop())
 	}
 	o.states, o.at = nil, 0
 	o.release()
+	return err
 }
 
 // spilledBytes implements spiller.
@@ -77,6 +79,9 @@ func (o *hashAggregate) spilledBytes() int64 { return o.input.spilledBytes() }
 
 func (o *hashAggregate) Next(ctx context.Context) (types.Row, error) {
 	if !o.ready {
+		if err := o.beginEmpties(); err != nil {
+			return nil, err
+		}
 		if err := o.read(ctx); err != nil {
 			return nil, err
 		}
@@ -87,7 +92,9 @@ func (o *hashAggregate) Next(ctx context.Context) (types.Row, error) {
 		if !more || err != nil {
 			return nil, err
 		}
-		o.dropGroups()
+		if err := o.dropGroups(); err != nil {
+			return nil, err
+		}
 		o.groups.reset()
 		if err := o.read(ctx); err != nil {
 			return nil, err
@@ -101,6 +108,21 @@ func (o *hashAggregate) Next(ctx context.Context) (types.Row, error) {
 	o.states[o.at] = nil
 	o.at++
 	return o.result(key, state)
+}
+
+// beginEmpties makes the groups that there are even of no input.
+func (o *hashAggregate) beginEmpties() error {
+	for _, key := range o.empties {
+		if _, err := o.groups.insert(key, o.groups.cols.hash(key)); err != nil {
+			return err
+		}
+		state, err := o.newState()
+		if err != nil {
+			return err
+		}
+		o.states = append(o.states, state)
+	}
+	return nil
 }
 
 // read takes in all rows of a turn.
@@ -161,12 +183,12 @@ func (o *orderedAggregate) Open(ctx context.Context) error {
 }
 
 func (o *orderedAggregate) Close() error {
-	o.state.drop()
+	err := o.state.drop()
 	o.state = nil
 	o.cur.buf.release()
 	o.done.buf.release()
 	o.release()
-	return o.input.Close()
+	return errors.Join(err, o.input.Close())
 }
 
 func (o *orderedAggregate) Next(ctx context.Context) (types.Row, error) {

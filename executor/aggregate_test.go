@@ -9,6 +9,7 @@ import (
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -128,6 +129,55 @@ func TestAggregateOrderBy(t *testing.T) {
 	n := &planner.Aggregate{Base: columns(types.TText, types.TText, types.TText), Input: input, Scalar: true,
 		Aggs: []planner.AggregateCall{byNumber, distinct, arrival}}
 	wantRows(t, mustRun(t, n), "b,a,b,c c,b,a b,a,c")
+}
+
+// Rows that an aggregate takes in an order continue in a temporary file, from which they come in the same order; a type that a file
+// cannot hold, or a directory that does not exist, ends the statement.
+func TestAggregateOrderBySpills(t *testing.T) {
+	const rows = 40000
+	input := series(t, lit(1), lit(rows))
+	scrambled := &fn{types.TInt8, func(_ *expr.Context, in types.Row) (types.Datum, error) {
+		return types.Int(in[0].Int() * 7919 % rows), nil
+	}}
+	max, err := builtin.ResolveOrderedSet("percentile_disc", []types.Type{types.TFloat8}, []types.Type{types.TInt8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &planner.Aggregate{Base: ints(1), Input: input, Scalar: true, Aggs: []planner.AggregateCall{{
+		Func: max, Direct: []expr.Scalar{&expr.Const{Value: types.Float(0.25), Typ: types.TFloat8}},
+		Args: []expr.Scalar{scrambled}, OrderBy: []planner.SortKey{{Expr: scrambled}},
+	}}}
+	rt := testRuntime(newMemTxn())
+	rt.MemoryLimitBytes, rt.TempDir = 1<<20, t.TempDir()
+	for range 2 {
+		r, err := Build(planOf(n), rt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		row, err := r.Next(t.Context())
+		if err != nil || row[0].Int() != rows/4-1 {
+			t.Fatalf("got %v, %v", row, err)
+		}
+		if err := r.Close(); err != nil || r.ex.mem.used != 0 {
+			t.Errorf("%d bytes left, %v", r.ex.mem.used, err)
+		}
+	}
+	rt.TempDir += "/missing"
+	r, err := Build(planOf(n), rt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Next(t.Context())
+	wantCode(t, err, pgerror.IOError)
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // BenchmarkAggregate sums 10,000 rows in 100 groups of an integer key.

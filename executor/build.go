@@ -46,8 +46,8 @@ func (ex *execution) buildNode(n planner.Node) (Operator, error) {
 	case *planner.WorkScan:
 		return &workScan{work: ex.work(n.ID), out: make(types.Row, len(n.Out))}, nil
 	case *planner.LookupJoin, *planner.Filter, *planner.Project, *planner.ProjectSet, *planner.Aggregate,
-		*planner.Sort, *planner.TopN, *planner.Limit, *planner.Distinct, *planner.LockRows,
-		*planner.Insert, *planner.Update, *planner.Delete:
+		*planner.Expand, *planner.WindowAgg, *planner.Sort, *planner.TopN, *planner.Limit, *planner.Distinct, *planner.LockRows,
+		*planner.Insert, *planner.Update, *planner.Delete, *planner.Merge:
 		return ex.buildUnary(n)
 	case *planner.HashJoin, *planner.MergeJoin, *planner.NestedLoopJoin, *planner.Apply, *planner.SetOp,
 		*planner.RecursiveUnion:
@@ -73,11 +73,18 @@ func (ex *execution) buildUnary(n planner.Node) (Operator, error) {
 		return newProjectSet(ex, input, n), nil
 	case *planner.Aggregate:
 		return newAggregate(ex, input, n), nil
+	case *planner.Expand:
+		return &expand{ex: ex, input: input, node: n, out: make(types.Row, len(n.Out))}, nil
+	case *planner.WindowAgg:
+		return newWindow(ex, input, n), nil
 	case *planner.Sort:
 		return newSorter(ex, input, n), nil
 	case *planner.TopN:
 		return newTopN(ex, input, n), nil
 	case *planner.Limit:
+		if n.Ties != nil {
+			return newTies(ex, input, n), nil
+		}
 		return &limit{ex: ex, input: input, limit: n.Limit, offset: n.Offset}, nil
 	case *planner.Distinct:
 		return newDistinct(ex, input, n), nil
@@ -89,6 +96,8 @@ func (ex *execution) buildUnary(n planner.Node) (Operator, error) {
 		return newUpdate(ex, input, n), nil
 	case *planner.Delete:
 		return newDelete(ex, input, n), nil
+	case *planner.Merge:
+		return newMerge(ex, input, n), nil
 	}
 	return nil, pgerror.New(pgerror.InternalError, "no operator for plan node %s", nodeName(n))
 }

@@ -14,6 +14,8 @@ type cteBuffer struct {
 	rows    rowBuffer
 	started bool
 	done    bool
+	// modifies: the item changes data.
+	modifies bool
 }
 
 // row returns row i, or nil beyond the end.
@@ -31,6 +33,9 @@ func (c *cteBuffer) row(ctx context.Context, i int) (types.Row, error) {
 		}
 		if row == nil {
 			c.done = true
+			if c.modifies { // Its writes are still to be applied.
+				break
+			}
 			if err := c.op.Close(); err != nil {
 				return nil, err
 			}
@@ -44,6 +49,33 @@ func (c *cteBuffer) row(ctx context.Context, i int) (types.Row, error) {
 		return c.rows.rows[i], nil
 	}
 	return nil, nil
+}
+
+// finish runs a data-modifying item to its end. Rows that nobody has read are dropped.
+func (c *cteBuffer) finish(ctx context.Context) error {
+	if c.done {
+		return nil
+	}
+	if !c.started {
+		c.started = true
+		if err := c.op.Open(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		row, err := c.op.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			break
+		}
+		if err := c.ex.tick(ctx); err != nil {
+			return err
+		}
+	}
+	c.done = true
+	return nil
 }
 
 // close ends the item's run and discards its rows.

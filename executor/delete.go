@@ -12,16 +12,15 @@ type deleteRows struct {
 	modify
 	locker rowLocker
 	width  int
-	seen   *rowSet // nil: the input cannot repeat a row
 }
 
 func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
 	w := newTableWriter(ex, n.Table, nil, nil, n.Observed)
 	w.sink.direct = n.Direct
 	o := &deleteRows{
-		modify: newModify(ex, input, w, n.Returning),
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow), width: len(n.Table.Columns),
 	}
+	o.init(ex, input, w, n.Returning)
 	if !n.Input.Properties().EachRowOnce {
 		o.seen = newRowSet(w)
 	}
@@ -29,7 +28,6 @@ func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
 }
 
 func (o *deleteRows) Close() error {
-	o.seen.release()
 	o.locker.release()
 	return o.modify.Close()
 }
@@ -47,7 +45,7 @@ func (o *deleteRows) run(ctx context.Context) error {
 			return err
 		}
 		old := row[:o.width]
-		again, err := o.seen.add(old)
+		again, err := o.repeated(old)
 		if err != nil {
 			return err
 		}

@@ -24,11 +24,13 @@
 //	   makes no difference: for one row, for an INSERT that does not read its table, and for changes along a
 //	   single iterator that insert no key into a unique index. An INSERT whose input may read the table reads all of its
 //	   input before it writes.
+//	   Changes in WITH items write when all of the statement has been run, in the order in which they ran; until then a
+//	   map of pending changes shows each of them what the others have done to a row (Runner.modify).
 //	E4 Uniqueness holds at the end of the statement, with deletions applied before insertions. The statement
 //	   checks it if Runtime.EagerUnique is set; otherwise the commit does, and UniqueViolation converts
 //	   its *mvcc.KeyExistsError into the client's error.
 //	E5 Memory that an operator keeps is charged to the statement's memory account, which fails with 53200
-//	   at its limit. Sorts, hash joins, grouping and distinct move their rows to a temporary file before
+//	   at its limit. Sorts, hash joins, grouping, aggregates with ORDER BY, windows and distinct move their rows to a temporary file before
 //	   that (memory.crowded), so that memory remains for the other operators. INTERSECT, EXCEPT, WITH items
 //	   and the inner rows of nested loops do not.
 //	E6 Every loop that may run long without returning a row checks its context.

@@ -29,11 +29,16 @@ type execution struct {
 	ev   expr.Context
 	mem  statementMemory
 
-	ticks     uint32
-	affected  int64
-	maxGroup  int
-	analyze   *Analysis
-	ctes      []*cteBuffer
+	ticks    uint32
+	maxGroup int
+	analyze  *Analysis
+	ctes     []*cteBuffer
+	modifies []*modify // the changes of the plan; that of its root is the last
+	// together: the plan has data-modifying WITH items. No change of it writes before all have been run; pending has the last change
+	// of each key (nil for a deletion), and finishing the changes in the order in which they have run.
+	together  bool
+	pending   map[string][]byte
+	finishing []*modify
 	changed   changedRows
 	workTable map[int]*workTable
 	subplans  []*subplan
@@ -49,8 +54,14 @@ func (ex *execution) bind(rt *Runtime) {
 	if ex.maxGroup <= 0 {
 		ex.maxGroup = defaultGroupSize
 	}
-	ex.affected = 0
+	for _, m := range ex.modifies {
+		m.affected = 0
+	}
 }
+
+// eager reports whether unique keys are checked by the statement and not at commit. Where several changes write together, the commit could not
+// tell which of them comes first.
+func (ex *execution) eager() bool { return ex.rt.EagerUnique || ex.together }
 
 // unbind drops references to the state of a run.
 func (ex *execution) unbind() {

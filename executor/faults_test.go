@@ -259,7 +259,7 @@ func TestFailingRowIsClipped(t *testing.T) {
 // A violated key whose table is unknown by now still gives the right SQLSTATE.
 func TestUnexplainedViolation(t *testing.T) {
 	for _, k := range [][]byte{nil, {1}, {2, 99, 1}, {2, 7, 99}, {2, 7, 1}} {
-		e := UniqueViolation(context.Background(), oneTable{accounts()}, 0, k)
+		e := UniqueViolation(context.Background(), oneTable{accounts()}, oneTable{accounts()}, 0, k)
 		if e.Code != pgerror.UniqueViolation || e.Detail == "" {
 			t.Errorf("key %x: %+v", k, e)
 		}

@@ -15,6 +15,7 @@ type insert struct {
 	gather   bool
 	gathered rowBuffer
 	conflict *onConflict // nil: a conflict is an error
+	policies []planner.PolicyCheck
 }
 
 func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error) {
@@ -24,14 +25,15 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error
 	}
 	w := newTableWriter(ex, n.Table, n.Checks, changed, n.Observed)
 	w.sink.direct = n.Direct
-	if n.OnConflict != nil && !n.Direct {
-		w.sink.pending = map[string][]byte{}
-	}
 	o := &insert{
-		modify:   newModify(ex, input, w, n.Returning),
 		row:      make(types.Row, len(n.Table.Columns)),
 		gather:   n.Gather,
 		gathered: rowBuffer{mem: &ex.mem},
+		policies: n.Policies,
+	}
+	o.init(ex, input, w, n.Returning)
+	if n.OnConflict != nil && !n.Direct && !ex.together {
+		w.sink.pending = map[string][]byte{}
 	}
 	if n.OnConflict != nil {
 		var err error
@@ -85,6 +87,9 @@ func (o *insert) take(ctx context.Context, row types.Row) error {
 	}
 	copy(o.row, row)
 	if err := o.writer.fillRowID(ctx, o.row); err != nil {
+		return err
+	}
+	if err := o.pass(o.policies, o.row, false); err != nil {
 		return err
 	}
 	if err := o.writer.check(o.row); err != nil {

@@ -14,6 +14,7 @@ type Inserter struct {
 	ex     execution
 	writer *tableWriter
 	row    types.Row
+	rows   int64
 }
 
 // NewInserter prepares inserting into t, whose observers are given (nil: none), under rt, whose Txn, Env, RowIDs and EagerUnique are used.
@@ -43,7 +44,7 @@ func (in *Inserter) Insert(ctx context.Context, row types.Row) error {
 	if err := in.writer.insert(ctx, in.row); err != nil {
 		return err
 	}
-	in.ex.affected++
+	in.rows++
 	return nil
 }
 
@@ -51,4 +52,4 @@ func (in *Inserter) Insert(ctx context.Context, row types.Row) error {
 func (in *Inserter) Flush(ctx context.Context) error { return in.writer.sink.finish(ctx) }
 
 // Rows is the number of rows inserted.
-func (in *Inserter) Rows() int64 { return in.ex.affected }
+func (in *Inserter) Rows() int64 { return in.rows }

@@ -3,7 +3,11 @@ package executor
 import (
 	"context"
 
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -18,13 +22,34 @@ type modify struct {
 	results   rowBuffer
 	at        int
 	done      bool
+	affected  int64
+	seen      *rowSet // rows that have been processed; nil: the input cannot repeat one, or pending has them
+	key       []byte
 }
 
-func newModify(ex *execution, input Operator, w *tableWriter, returning []expr.Scalar) modify {
-	return modify{
+// init prepares a change, which is a part of its operator.
+func (m *modify) init(ex *execution, input Operator, w *tableWriter, returning []expr.Scalar) {
+	*m = modify{
 		ex: ex, input: input, writer: w, returning: returning,
 		out: make(types.Row, len(returning)), results: rowBuffer{mem: &ex.mem},
 	}
+	if ex.together {
+		w.sink.pending = ex.pending
+	}
+	ex.modifies = append(ex.modifies, m)
+}
+
+// repeated reports whether the statement has changed an existing row before.
+func (m *modify) repeated(old types.Row) (bool, error) {
+	if !m.ex.together {
+		return m.seen.add(old)
+	}
+	var err error
+	if m.key, _, err = rowenc.AppendKey(m.key[:0], m.writer.table, &m.writer.table.Primary, old); err != nil {
+		return false, err
+	}
+	_, again := m.ex.pending[string(m.key)]
+	return again, nil
 }
 
 func (m *modify) Open(ctx context.Context) error {
@@ -35,6 +60,7 @@ func (m *modify) Open(ctx context.Context) error {
 func (m *modify) Close() error {
 	m.writer.sink.discard()
 	m.results.release()
+	m.seen.release()
 	return m.input.Close()
 }
 
@@ -44,7 +70,9 @@ func (m *modify) next(ctx context.Context, run func(context.Context) error) (typ
 		if err := run(ctx); err != nil {
 			return nil, err
 		}
-		if err := m.writer.sink.finish(ctx); err != nil {
+		if m.ex.together {
+			m.ex.finishing = append(m.ex.finishing, m)
+		} else if err := m.writer.sink.finish(ctx); err != nil {
 			return nil, err
 		}
 		m.done = true
@@ -57,9 +85,39 @@ func (m *modify) next(ctx context.Context, run func(context.Context) error) (typ
 	return row, nil
 }
 
+// pass returns 42501 unless the policies let a row pass: an existing one, or a new one.
+func (m *modify) pass(policies []planner.PolicyCheck, row types.Row, existing bool) error {
+	for i := range policies {
+		p := &policies[i]
+		if p.Existing != existing {
+			continue
+		}
+		if ok, err := m.ex.holds(p.Cond, row); ok || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		return policyViolation(m.writer.table, p)
+	}
+	return nil
+}
+
+// policyViolation is the error of a row that a policy does not let pass.
+func policyViolation(t *catalog.TableDescriptor, p *planner.PolicyCheck) error {
+	which := "row-level security policy"
+	if p.Policy != "" {
+		which += " \"" + p.Policy + "\""
+	}
+	if p.Existing {
+		which += " (USING expression)"
+	}
+	return pgerror.New(pgerror.InsufficientPrivilege, "new row violates %s for table \"%s\"", which, t.Name)
+}
+
 // changed counts a row changed and computes RETURNING over row.
 func (m *modify) changed(row types.Row) error {
-	m.ex.affected++
+	m.affected++
 	if m.returning == nil {
 		return nil
 	}

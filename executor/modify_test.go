@@ -148,7 +148,7 @@ func TestUniqueViolations(t *testing.T) {
 					if err != nil || !errors.As(txn.commitError(), &exists) {
 						t.Fatalf("statement %v, commit %v", err, txn.commitError())
 					}
-					err = UniqueViolation(context.Background(), rt.Resolver, 0, exists.Key)
+					err = UniqueViolation(context.Background(), rt.Resolver, rt.Resolver, 0, exists.Key)
 				}
 				e := wantCode(t, err, pgerror.UniqueViolation)
 				if e.Constraint != c.constraint || e.Detail != c.detail || e.Table != "t7" {

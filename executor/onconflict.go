@@ -164,7 +164,7 @@ func (c *onConflict) settleRow(ctx context.Context, at int, row types.Row) error
 			continue
 		}
 		value := c.values[at+i]
-		if _, again := c.written[string(key)]; again {
+		if c.changed(key) {
 			var err error
 			if value, err = c.m.writer.sink.get(ctx, key); err != nil {
 				return err
@@ -183,6 +183,24 @@ func (c *onConflict) settleRow(ctx context.Context, at int, row types.Row) error
 	return c.m.changed(row)
 }
 
+// changed reports whether the statement has written or removed a key of an arbiter.
+func (c *onConflict) changed(key []byte) bool {
+	_, written := c.written[string(key)]
+	if !written && c.m.ex.together {
+		_, written = c.m.ex.pending[string(key)]
+	}
+	return written
+}
+
+// affected reports whether the statement has changed or inserted the row with a primary key.
+func (c *onConflict) affected(key []byte) bool {
+	_, touched := c.touched[string(key)]
+	if !touched && c.m.ex.together {
+		_, touched = c.m.ex.pending[string(key)]
+	}
+	return touched
+}
+
 // conflict handles a row whose key in ix is taken.
 func (c *onConflict) conflict(ctx context.Context, ix *catalog.IndexDescriptor, key, value []byte, row types.Row) error {
 	if !c.plan.DoUpdate {
@@ -195,7 +213,7 @@ func (c *onConflict) conflict(ctx context.Context, ix *catalog.IndexDescriptor, 
 			return err
 		}
 	}
-	if _, twice := c.touched[string(key)]; twice {
+	if c.affected(key) {
 		return pgerror.New(pgerror.CardinalityViolation, "ON CONFLICT DO UPDATE command cannot affect row a second time").
 			WithHint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")
 	}
@@ -219,11 +237,18 @@ func (c *onConflict) conflict(ctx context.Context, ix *catalog.IndexDescriptor, 
 // update sets the existing row, which is the first half of pair.
 func (c *onConflict) update(ctx context.Context, old types.Row) error {
 	ex, w := c.m.ex, c.m.writer
+	// Unlike PostgreSQL, which evaluates WHERE for a row that the policies hide.
+	if err := c.m.pass(c.plan.Policies, old, true); err != nil {
+		return err
+	}
 	ok, err := ex.holds(c.plan.Where, c.pair)
 	if !ok || err != nil {
 		return err
 	}
 	if err := ex.evalAll(c.plan.Set, c.pair, c.newRow); err != nil {
+		return err
+	}
+	if err := c.m.pass(c.plan.Policies, c.newRow, false); err != nil {
 		return err
 	}
 	if err := w.check(c.newRow); err != nil {

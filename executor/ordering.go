@@ -133,7 +133,7 @@ func (o *ordering) prefix(stored types.Row) uint64 {
 }
 
 func (o *ordering) valuePrefix(d types.Datum) (p uint64, ok bool) {
-	switch o.types[0].OID {
+	switch o.types[0].Underlying().OID {
 	case types.OIDText, types.OIDVarchar, types.OIDName, types.OIDBytea, types.OIDUUID:
 		return bytesPrefix(d.Bytes()), true
 	}

@@ -16,6 +16,7 @@ type recursiveUnion struct {
 	ex         *execution
 	init, step Operator
 	all        bool
+	anew       []int // WITH items that read the work table
 	work       *workTable
 	next       rowBuffer // the rows of the round under way
 	seen       keySet
@@ -25,7 +26,7 @@ type recursiveUnion struct {
 
 func newRecursiveUnion(ex *execution, init, step Operator, n *planner.RecursiveUnion, work *workTable) *recursiveUnion {
 	return &recursiveUnion{
-		ex: ex, init: init, step: step, all: n.All, work: work,
+		ex: ex, init: init, step: step, all: n.All, anew: n.Anew, work: work,
 		next: rowBuffer{mem: &ex.mem},
 		seen: keySet{cols: wholeRow(typesOf(n)), keys: rowBuffer{mem: &ex.mem}},
 	}
@@ -89,6 +90,11 @@ func (o *recursiveUnion) nextRound(ctx context.Context) error {
 	if len(o.work.rows.rows) == 0 {
 		o.done = true
 		return nil
+	}
+	for _, i := range o.anew {
+		if err := o.ex.ctes[i].close(); err != nil {
+			return err
+		}
 	}
 	o.inStep = true
 	return o.step.Open(ctx)

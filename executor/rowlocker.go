@@ -10,7 +10,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// rowLocker is the input of UPDATE and DELETE. With Runtime.Lock, the rows are locked before they are passed on, in
+// rowLocker is the input of UPDATE, DELETE and MERGE. With Runtime.Lock, the rows are locked before they are passed on, in
 // growing groups, so that a statement over many rows and stores sends few lock requests. Rows start with the table's
 // full row.
 type rowLocker struct {
@@ -19,6 +19,8 @@ type rowLocker struct {
 	table  *catalog.TableDescriptor
 	single bool // one row at most
 	below  bool // the input locks its row itself
+	// wants reports whether a row is locked; nil: all are.
+	wants func(types.Row) (bool, error)
 
 	rows  rowBuffer
 	at    int
@@ -52,8 +54,8 @@ func (l *rowLocker) next(ctx context.Context) (types.Row, error) {
 			return nil, err
 		}
 		l.keys = l.keys[:0]
-		if err := l.addKey(row); err != nil {
-			return nil, err
+		if err := l.addKey(row); err != nil || len(l.keys) == 0 {
+			return row, err
 		}
 		return row, l.lock(ctx)
 	}
@@ -73,7 +75,7 @@ func (l *rowLocker) next(ctx context.Context) (types.Row, error) {
 func (l *rowLocker) fill(ctx context.Context) error {
 	l.rows.reset()
 	l.keys, l.at = l.keys[:0], 0
-	for !l.ended && len(l.keys) < l.group {
+	for !l.ended && len(l.rows.rows) < l.group {
 		row, err := l.input.Next(ctx)
 		if err != nil {
 			return err
@@ -97,6 +99,11 @@ func (l *rowLocker) fill(ctx context.Context) error {
 }
 
 func (l *rowLocker) addKey(row types.Row) error {
+	if l.wants != nil {
+		if wanted, err := l.wants(row); !wanted || err != nil {
+			return err
+		}
+	}
 	key, _, err := rowenc.AppendKey(l.arena.Start(), l.table, &l.table.Primary, row)
 	if err != nil {
 		return err

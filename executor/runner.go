@@ -2,7 +2,10 @@ package executor
 
 import (
 	"context"
+	"iter"
+	"slices"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -45,12 +48,15 @@ func NewAnalyzedRunner(p *planner.Plan) (*Runner, *Analysis, error) {
 
 func newRunner(p *planner.Plan, a *Analysis) (*Runner, error) {
 	r := &Runner{ex: execution{plan: p, analyze: a}}
-	for _, n := range p.CTEs {
+	if r.ex.together = len(p.Modifying) > 0; r.ex.together {
+		r.ex.pending = map[string][]byte{}
+	}
+	for i, n := range p.CTEs {
 		op, err := r.ex.build(n)
 		if err != nil {
 			return nil, err
 		}
-		r.ex.ctes = append(r.ex.ctes, &cteBuffer{ex: &r.ex, op: op, rows: rowBuffer{mem: &r.ex.mem}})
+		r.ex.ctes = append(r.ex.ctes, &cteBuffer{ex: &r.ex, op: op, rows: rowBuffer{mem: &r.ex.mem}, modifies: slices.Contains(p.Modifying, i)})
 	}
 	var err error
 	r.root, err = r.ex.build(p.Root)
@@ -70,10 +76,37 @@ func (r *Runner) Open(ctx context.Context) error {
 
 // Next implements Operator. For INSERT, UPDATE and DELETE the first call does all the work.
 func (r *Runner) Next(ctx context.Context) (types.Row, error) {
+	if err := r.modify(ctx); err != nil {
+		return nil, err
+	}
 	if row, err := r.held.Next(); row != nil || err != nil {
 		return row, err
 	}
 	return r.pull(ctx)
+}
+
+// modify runs a statement with data-modifying WITH items when its first row is asked for: the root to its end, whose rows are held, then the
+// items, each to its end. Then all writes are applied, in the order in which the changes have run.
+func (r *Runner) modify(ctx context.Context) error {
+	if !r.ex.together || r.started {
+		return nil
+	}
+	for !r.ended {
+		if _, err := r.takeIn(ctx); err != nil {
+			return err
+		}
+	}
+	for _, i := range r.ex.plan.Modifying {
+		if err := r.ex.ctes[i].finish(ctx); err != nil {
+			return err
+		}
+	}
+	for _, m := range r.ex.finishing {
+		if err := m.writer.sink.finish(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pull takes a row from the tree.
@@ -96,6 +129,9 @@ func (r *Runner) pull(ctx context.Context) (types.Row, error) {
 // statement of it writes. Rows that could change are read and kept (RowStore); a plan that reads along one iterator,
 // which sees the transaction's writes up to its creation, only creates the iterator.
 func (r *Runner) Hold(ctx context.Context) error {
+	if err := r.modify(ctx); err != nil {
+		return err
+	}
 	steady := r.ex.plan.Root.Properties().ReadsAhead
 	if steady && r.started {
 		return nil
@@ -110,6 +146,9 @@ func (r *Runner) Hold(ctx context.Context) error {
 // Drain reads and keeps all rows still to come, before the transaction's snapshot moves away from that
 // of the query.
 func (r *Runner) Drain(ctx context.Context) error {
+	if err := r.modify(ctx); err != nil {
+		return err
+	}
 	for {
 		if more, err := r.takeIn(ctx); !more || err != nil {
 			return err
@@ -155,11 +194,29 @@ func (r *Runner) closeTree() error {
 		err = firstError(err, c.close())
 	}
 	r.ex.changed = changedRows{}
+	clear(r.ex.pending)
+	r.ex.finishing = r.ex.finishing[:0]
 	return err
 }
 
-// Affected is the number of rows that the run inserted, updated or deleted.
-func (r *Runner) Affected() int64 { return r.ex.affected }
+// Affected is the number of rows that the run inserted, updated or deleted, those of data-modifying WITH items apart.
+func (r *Runner) Affected() int64 {
+	if len(r.ex.modifies) <= len(r.ex.plan.Modifying) {
+		return 0
+	}
+	return r.ex.modifies[len(r.ex.modifies)-1].affected
+}
+
+// Written yields the table of every change of the plan, and the number of rows of it that the run has changed.
+func (r *Runner) Written() iter.Seq2[*catalog.TableDescriptor, int64] {
+	return func(yield func(*catalog.TableDescriptor, int64) bool) {
+		for _, m := range r.ex.modifies {
+			if !yield(m.writer.table, m.affected) {
+				return
+			}
+		}
+	}
+}
 
 func firstError(a, b error) error {
 	if a != nil {

@@ -67,7 +67,7 @@ func (c *setCall) next() (d types.Datum, ok bool, err error) {
 // setFunc yields the rows of a set-returning function in FROM.
 type setFunc struct {
 	setCall
-	out types.Row // the value, and the ordinality if requested
+	out types.Row // the value, or the fields of the record, and the ordinality if requested
 	n   int64
 }
 
@@ -94,9 +94,17 @@ func (o *setFunc) Next(ctx context.Context) (types.Row, error) {
 		return nil, err
 	}
 	o.n++
-	o.out[0] = d
-	if len(o.out) > 1 {
-		o.out[1] = types.Int(o.n)
+	values := 1
+	if o.fn.Columns != nil && d.IsNull() {
+		values = len(o.fn.Columns)
+		clear(o.out[:values])
+	} else if o.fn.Columns != nil {
+		values = copy(o.out, d.Record().Fields)
+	} else {
+		o.out[0] = d
+	}
+	if len(o.out) > values {
+		o.out[values] = types.Int(o.n)
 	}
 	return o.out, nil
 }

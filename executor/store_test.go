@@ -86,7 +86,7 @@ func TestOverPercolator(t *testing.T) {
 	if !errors.As(err, &exists) {
 		t.Fatalf("commit: %v", err)
 	}
-	e := UniqueViolation(context.Background(), oneTable{table}, 0, exists.Key)
+	e := UniqueViolation(context.Background(), oneTable{table}, oneTable{table}, 0, exists.Key)
 	if e.Code != pgerror.UniqueViolation || e.Detail != "Key (owner)=(a) already exists." {
 		t.Errorf("%+v", e)
 	}

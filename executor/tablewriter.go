@@ -251,6 +251,9 @@ func (w *tableWriter) checkViolation(constraint string, row types.Row) error {
 func (w *tableWriter) withRow(e *pgerror.Error, row types.Row) error {
 	if role := w.ex.rt.Role; role != 0 && w.ex.rt.Resolver != nil {
 		a := catalog.NewAccess(w.ex.rt.Resolver, role)
+		if a.RowSecurity(w.table) == catalog.RowSecurityApplies {
+			return e
+		}
 		if a.Relation(w.table, acl.Select, false) == 0 {
 			names, values := w.describe(row, func(i int) bool { return a.Column(w.table, i, acl.Select) != 0 })
 			if names == "()" {

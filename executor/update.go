@@ -17,18 +17,19 @@ type update struct {
 	set    []expr.Scalar
 	newRow types.Row
 	full   types.Row // the new row followed by the rest of the input row, for RETURNING
-	seen   *rowSet   // nil: the input cannot repeat a row
+	// policies are the conditions of new rows.
+	policies []planner.PolicyCheck
 }
 
 func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed)
 	w.sink.direct = n.Direct && (n.Input.Properties().AtMostOne || !w.takesKeys())
 	o := &update{
-		modify: newModify(ex, input, w, n.Returning),
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow),
-		set:    n.Set,
-		full:   make(types.Row, len(n.Input.Columns())),
+		set:    n.Set, policies: n.Policies,
+		full: make(types.Row, len(n.Input.Columns())),
 	}
+	o.init(ex, input, w, n.Returning)
 	o.newRow = o.full[:len(n.Table.Columns):len(n.Table.Columns)]
 	if !n.Input.Properties().EachRowOnce {
 		o.seen = newRowSet(w)
@@ -37,7 +38,6 @@ func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 }
 
 func (o *update) Close() error {
-	o.seen.release()
 	o.locker.release()
 	return o.modify.Close()
 }
@@ -56,13 +56,16 @@ func (o *update) run(ctx context.Context) error {
 			return err
 		}
 		old := row[:width]
-		if again, err := o.seen.add(old); again || err != nil {
+		if again, err := o.repeated(old); again || err != nil {
 			if err != nil {
 				return err
 			}
 			continue
 		}
 		if err := o.ex.evalAll(o.set, row, o.newRow); err != nil {
+			return err
+		}
+		if err := o.pass(o.policies, o.newRow, false); err != nil {
 			return err
 		}
 		if err := o.writer.check(o.newRow); err != nil {

@@ -10,8 +10,9 @@ import (
 
 // UniqueViolation returns the client's error for a key that exists: 23505 with the constraint and the values. key is a
 // row's or a unique entry's, as reported by *mvcc.KeyExistsError at commit. If the key's table cannot be found any more
-// the error contains the key in hexadecimal. Values that the role may not read are left out; role 0 may read all.
-func UniqueViolation(ctx context.Context, resolver catalog.Resolver, role uint32, key []byte) *pgerror.Error {
+// the error contains the key in hexadecimal. Values that the role may not read by the privileges of now are left out; role 0 may
+// read all. now nil: the privileges in force are not known, and no values are shown.
+func UniqueViolation(ctx context.Context, resolver, now catalog.Resolver, role uint32, key []byte) *pgerror.Error {
 	e := pgerror.New(pgerror.UniqueViolation, "duplicate key value violates a unique constraint")
 	name, err := rowenc.NameKey(ctx, resolver, key)
 	if name == nil || err != nil {
@@ -19,10 +20,22 @@ func UniqueViolation(ctx context.Context, resolver catalog.Resolver, role uint32
 	}
 	e.Message = `duplicate key value violates unique constraint "` + name.Index.Name + `"`
 	e.Schema, e.Table, e.Constraint = name.Table.Schema, name.Table.Name, name.Index.Name
-	if role != 0 && !catalog.NewAccess(resolver, role).SeesKey(name.Table, name.Index) {
+	if role != 0 && !seesKey(ctx, now, role, name) {
 		return e
 	}
 	return e.WithDetail("Key (%s)=(%s) already exists.", name.Columns(), name.Texts())
+}
+
+// seesKey reports whether a role may read the values of a key by the privileges of now.
+func seesKey(ctx context.Context, now catalog.Resolver, role uint32, name *rowenc.KeyName) bool {
+	if now == nil {
+		return false
+	}
+	present, err := now.RelationByID(ctx, name.Table.ID)
+	if err != nil || present == nil {
+		return false
+	}
+	return catalog.NewAccess(now, role).SeesKey(name.Table.WithPrivilegesOf(present), name.Index)
 }
 
 func unexplained(e *pgerror.Error, key []byte, cause error) *pgerror.Error {

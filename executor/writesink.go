@@ -34,8 +34,8 @@ type writeSink struct {
 	fresh   [][]byte // scratch: the keys of a group that must be new
 	held    int64
 	writes  int // so far
-	// pending has the last deferred change of each key (nil for a deletion), if ON CONFLICT must see them before they
-	// are written; otherwise it is nil.
+	// pending has the last deferred change of each key (nil for a deletion), if ON CONFLICT or other changes of the statement must see
+	// them before they are written; otherwise it is nil. The changes of one statement share it.
 	pending map[string][]byte
 
 	// resume: changed keys are looked up again instead of restarting the statement; for COPY, which reads only the keys
@@ -105,7 +105,7 @@ func (s *writeSink) store(ctx context.Context, key, value []byte, mustBeNew bool
 		switch {
 		case !mustBeNew:
 			return s.wrote(ctx, s.ex.txn.Put(key, value), notify)
-		case !s.ex.rt.EagerUnique:
+		case !s.ex.eager():
 			return s.wrote(ctx, s.ex.txn.Insert(key, value), notify)
 		}
 	}
@@ -159,7 +159,7 @@ func (s *writeSink) flush(ctx context.Context) error {
 	}
 	for from := 0; from < len(s.stores); from += eagerGroup {
 		group := s.stores[from:min(from+eagerGroup, len(s.stores))]
-		if s.ex.rt.EagerUnique {
+		if s.ex.eager() {
 			if err := s.checkNew(ctx, group); err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func (s *writeSink) flush(ctx context.Context) error {
 
 // finish is flush after the statement's last write.
 func (s *writeSink) finish(ctx context.Context) error {
-	if err := s.flush(ctx); err != nil || !s.ex.rt.EagerUnique {
+	if err := s.flush(ctx); err != nil || !s.ex.eager() {
 		return err
 	}
 	err := s.ex.txn.VerifyNew(ctx)
@@ -261,7 +261,14 @@ func (s *writeSink) violation(ctx context.Context, key []byte) error {
 	if s.ex.rt.Resolver == nil {
 		return &mvcc.KeyExistsError{Key: key}
 	}
-	return UniqueViolation(ctx, s.ex.rt.Resolver, s.ex.rt.Role, key)
+	now := s.ex.rt.Resolver
+	if s.ex.rt.System != nil {
+		var err error
+		if now, err = s.ex.rt.System.InForce(ctx, now); err != nil {
+			now = nil // What has happened matters more than the values.
+		}
+	}
+	return UniqueViolation(ctx, s.ex.rt.Resolver, now, s.ex.rt.Role, key)
 }
 
 // discard drops the deferred writes.

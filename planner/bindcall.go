@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/percodb/percodb/planner/expr"
@@ -19,10 +20,14 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 	}
 	pos := int(e.Pos)
 	switch {
-	case e.Over != nil:
-		return nil, windowError(pos)
+	case e.Syntax == ast.GroupingSyntax:
+		return sc.grouping(e)
 	case len(e.Within) > 0:
-		return nil, pgerror.Unsupported("an ordered-set aggregate", "Sort in a subquery and number the rows in the client.").At(pos)
+		return sc.withinGroup(name, e)
+	case e.Over != nil && !(builtin.IsOrderedSet(name) && !builtin.IsWindowFunc(name)):
+		return sc.windowCall(name, e)
+	case builtin.IsOrderedSet(name) && e.ArgNames == nil && (len(e.Args) > 0 || !builtin.IsWindowFunc(name)):
+		return nil, sc.withoutWithin(name, e)
 	}
 	plain := e.ArgNames == nil // None of the special forms has names for its arguments.
 	switch name {
@@ -34,14 +39,17 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 	if plain && builtin.IsAggregate(name) {
 		return sc.aggregate(name, e)
 	}
+	if plain && builtin.IsWindowFunc(name) {
+		return nil, sc.withoutOver(name, e)
+	}
 	if e.Distinct || e.Filter != nil || len(e.OrderBy) > 0 || e.Star {
 		return nil, notAggregate(name, e)
 	}
-	if plain && builtin.IsSetFunc(name) {
-		return sc.setReturning(name, e)
-	}
 	if e.Variadic {
-		return nil, pgerror.Unsupported("VARIADIC", "Pass the elements as arguments of their own.").At(pos)
+		return sc.variadicCall(name, e)
+	}
+	if builtin.IsSetFunc(name) {
+		return sc.setReturning(name, e)
 	}
 	args, ts, err := sc.args(e.Args)
 	if err != nil {
@@ -53,21 +61,50 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 	return sc.b.function(name, args, ts, pos)
 }
 
+// variadicCall binds a call whose last argument is an array of arguments.
+func (sc *scope) variadicCall(name string, e *ast.Call) (expr.Scalar, error) {
+	pos := int(e.Pos)
+	if e.ArgNames != nil {
+		return nil, pgerror.Unsupported("VARIADIC beside named arguments", "Name no arguments.").At(pos)
+	}
+	args, ts, err := sc.args(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	fn, err := builtin.ResolveVariadic(name, ts)
+	if err != nil {
+		if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.DatatypeMismatch {
+			pos = startOf(e.Args[len(e.Args)-1])
+		}
+		return nil, at(err, pos)
+	}
+	sc.b.needFunction(fn)
+	if err := sc.b.coerceArgs(fn, args, pos); err != nil {
+		return nil, err
+	}
+	return expr.NewCall(fn, args), nil
+}
+
 // namedCall binds a call that names arguments: they are put in their positions, and omitted ones get their defaults.
 func (b *binder) namedCall(name string, names []string, given []expr.Scalar, ts []types.Type, pos int) (expr.Scalar, error) {
 	list, places, err := builtin.ResolveNamed(name, names, ts)
 	if err != nil {
 		return nil, at(err, pos)
 	}
-	args := make([]expr.Scalar, len(list))
-	ts = make([]types.Type, len(list))
-	for i := range list {
-		args[i], ts[i] = &expr.Const{Value: list[i].Default, Typ: list[i].Type}, list[i].Type
+	args, ts := positional(list, places, given)
+	return b.function(name, args, ts, pos)
+}
+
+// positional puts named arguments in their places, and the defaults in the others.
+func positional(list []builtin.Parameter, places []int, given []expr.Scalar) ([]expr.Scalar, []types.Type) {
+	args, ts := make([]expr.Scalar, len(list)), make([]types.Type, len(list))
+	for i, p := range list {
+		args[i], ts[i] = &expr.Const{Value: p.Default, Typ: p.Type}, p.Type
 	}
 	for i, place := range places {
 		args[place], ts[place] = given[i], given[i].Type()
 	}
-	return b.function(name, args, ts, pos)
+	return args, ts
 }
 
 // functionName returns the unqualified name; all functions are in pg_catalog.
@@ -119,6 +156,7 @@ func (b *binder) function(name string, args []expr.Scalar, ts []types.Type, pos 
 	if err != nil {
 		return nil, at(err, pos)
 	}
+	b.needFunction(fn)
 	if err := b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err
 	}
@@ -155,6 +193,9 @@ func (sc *scope) conditional(name string, e *ast.Call) (expr.Scalar, error) {
 	}
 	if name == "coalesce" {
 		return &expr.Coalesce{Args: args, Typ: t}, nil
+	}
+	if !t.Ordered() {
+		return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", t)
 	}
 	return &expr.MinMax{Greatest: name == "greatest", Args: args, Typ: t}, nil
 }
@@ -194,7 +235,11 @@ func (b *binder) nullIf(x, y expr.Scalar, pos int) (expr.Scalar, error) {
 // aggregate binds an aggregate call and returns the column it will be. It belongs to the innermost
 // query whose columns its arguments name, which may be an enclosing one.
 func (sc *scope) aggregate(name string, e *ast.Call) (expr.Scalar, error) {
-	call, deepest, err := sc.aggregateCall(name, e)
+	bind := sc.aggregateCall
+	if len(e.Within) > 0 {
+		bind = sc.orderedSetCall
+	}
+	call, deepest, err := bind(name, e)
 	if err != nil {
 		return nil, err
 	}
@@ -272,16 +317,22 @@ func aggNotAllowed(clause string, pos int) error {
 	return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in %s", clause).At(pos)
 }
 
-// aggregateCall binds arguments, FILTER and ORDER BY, and reports the deepest scope they name.
-func (sc *scope) aggregateCall(name string, e *ast.Call) (*AggregateCall, int, error) {
-	deepest := -1
-	sc.b.trackers = append(sc.b.trackers, &deepest)
+// enterAggregate begins the binding of an aggregate's arguments: it tracks the scopes that they name until leave is called.
+func (sc *scope) enterAggregate() (named *tracker, leave func()) {
+	named = &tracker{depth: sc.depth, deepest: -1}
+	sc.b.trackers = append(sc.b.trackers, named)
 	wasInAgg, setsOK := sc.inAgg, sc.setsOK
 	sc.inAgg, sc.setsOK = true, false
-	defer func() {
+	return named, func() {
 		sc.inAgg, sc.setsOK = wasInAgg, setsOK
 		sc.b.trackers = sc.b.trackers[:len(sc.b.trackers)-1]
-	}()
+	}
+}
+
+// aggregateCall binds arguments, FILTER and ORDER BY, and reports the deepest scope they name.
+func (sc *scope) aggregateCall(name string, e *ast.Call) (*AggregateCall, int, error) {
+	named, leave := sc.enterAggregate()
+	defer leave()
 	args, ts, err := sc.args(e.Args)
 	if err != nil {
 		return nil, 0, err
@@ -293,16 +344,26 @@ func (sc *scope) aggregateCall(name string, e *ast.Call) (*AggregateCall, int, e
 	if err != nil {
 		return nil, 0, at(err, int(e.Pos))
 	}
+	sc.b.needFunction(fn)
 	for i := range args {
 		if args[i], err = sc.b.coerce(args[i], fn.Args[i].Base(), castImplicit, startOf(e.Args[i])); err != nil {
 			return nil, 0, err
 		}
+		if e.Distinct {
+			if err := requireEquality(args[i].Type(), startOf(e.Args[i])); err != nil {
+				return nil, 0, err
+			}
+		}
 	}
 	call := &AggregateCall{Func: fn, Args: args, Distinct: e.Distinct}
-	if e.Filter != nil {
-		if call.Filter, err = sc.boolean(e.Filter, "FILTER"); err != nil {
-			return nil, 0, err
+	for i := range args {
+		if t := args[i].Type(); e.Distinct && !t.Ordered() {
+			return nil, 0, pgerror.New(pgerror.UndefinedFunction, "could not identify an ordering operator for type %s", t).
+				WithDetail("Aggregates with DISTINCT must be able to sort their inputs.").At(startOf(e.Args[i]))
 		}
+	}
+	if call.Filter, err = sc.filter(e.Filter); err != nil {
+		return nil, 0, err
 	}
 	for _, it := range e.OrderBy {
 		x, err := sc.expr(it.Expr)
@@ -310,13 +371,39 @@ func (sc *scope) aggregateCall(name string, e *ast.Call) (*AggregateCall, int, e
 			return nil, 0, err
 		}
 		x = sc.b.textIfUnknown(x)
+		if err := requireOrder(x.Type(), startOf(it.Expr)); err != nil {
+			return nil, 0, err
+		}
 		if e.Distinct && !among(args, x) {
 			return nil, 0, pgerror.New(pgerror.InvalidColumnReference,
 				"in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(startOf(it.Expr))
 		}
 		call.OrderBy = append(call.OrderBy, SortKey{Expr: x, Desc: it.Desc, NullsFirst: it.NullsFirst})
 	}
-	return call, deepest, nil
+	if e.Distinct && fn.OrderMatters {
+		call.sortDistinct()
+	}
+	return call, named.deepest, nil
+}
+
+// sortDistinct sorts by the arguments that ORDER BY leaves out: PostgreSQL removes duplicates by sorting, which the result shows.
+func (c *AggregateCall) sortDistinct() {
+	for _, x := range c.Args {
+		if _, constant := x.(*expr.Const); !constant && !slices.ContainsFunc(c.OrderBy, func(k SortKey) bool { return expr.Equal(k.Expr, x) }) {
+			c.OrderBy = append(c.OrderBy, SortKey{Expr: expr.Clone(x)})
+		}
+	}
+}
+
+// filter binds FILTER; nil for none.
+func (sc *scope) filter(e ast.Expr) (expr.Scalar, error) {
+	if e == nil {
+		return nil, nil
+	}
+	clause, winsOK := sc.clause, sc.winsOK
+	sc.clause, sc.winsOK = "FILTER", false
+	defer func() { sc.clause, sc.winsOK = clause, winsOK }()
+	return sc.boolean(e, "FILTER")
 }
 
 func among(list []expr.Scalar, x expr.Scalar) bool {
@@ -334,7 +421,7 @@ func among(list []expr.Scalar, x expr.Scalar) bool {
 
 func sameAggregate(a, b *AggregateCall) bool {
 	if a.Func.Name != b.Func.Name || a.Func.Ret != b.Func.Ret || a.Distinct != b.Distinct || len(a.Args) != len(b.Args) ||
-		len(a.OrderBy) != len(b.OrderBy) || !expr.Equal(a.Filter, b.Filter) {
+		!slices.EqualFunc(a.Direct, b.Direct, expr.Equal) || len(a.OrderBy) != len(b.OrderBy) || !expr.Equal(a.Filter, b.Filter) {
 		return false
 	}
 	for i := range a.Args {
@@ -355,7 +442,13 @@ func sameAggregate(a, b *AggregateCall) bool {
 // that runs all of them in lockstep.
 func (sc *scope) setReturning(name string, e *ast.Call) (expr.Scalar, error) {
 	pos := int(e.Pos)
-	if !sc.setsOK || sc.sel == nil {
+	const lateral = "You might be able to move the set-returning function into a LATERAL FROM item."
+	switch {
+	case sc.inWin:
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "window function calls cannot contain set-returning function calls").WithHint(lateral).At(pos)
+	case sc.inAgg && sc.sel != nil:
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "aggregate function calls cannot contain set-returning function calls").WithHint(lateral).At(pos)
+	case !sc.setsOK || sc.sel == nil:
 		clause := sc.clause
 		if clause == "" {
 			clause = "this place"
@@ -387,12 +480,24 @@ func (sc *scope) setCall(name string, e *ast.Call) (*builtin.SetFunc, []expr.Sca
 	if err != nil {
 		return nil, nil, err
 	}
+	if e.ArgNames != nil {
+		list, places, err := builtin.ResolveNamed(name, e.ArgNames, ts)
+		if err != nil {
+			return nil, nil, at(err, int(e.Pos))
+		}
+		args, ts = positional(list, places, args)
+	}
 	fn, err := builtin.ResolveSetFunc(name, ts)
 	if err != nil {
 		return nil, nil, at(err, int(e.Pos))
 	}
+	sc.b.needFunction(fn)
 	for i := range args {
-		if args[i], err = sc.b.coerce(args[i], fn.Args[i].Base(), castImplicit, startOf(e.Args[i])); err != nil {
+		pos := int(e.Pos)
+		if i < len(e.Args) {
+			pos = startOf(e.Args[i])
+		}
+		if args[i], err = sc.b.coerce(args[i], fn.Args[i].Base(), castImplicit, pos); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -401,14 +506,14 @@ func (sc *scope) setCall(name string, e *ast.Call) (*builtin.SetFunc, []expr.Sca
 
 // cast binds X::T.
 func (sc *scope) cast(e *ast.Cast) (expr.Scalar, error) {
-	t, err := typeOf(e.Type)
+	t, err := sc.b.typeOf(e.Type)
 	if err != nil {
 		return nil, err
 	}
 	if arr, ok := e.X.(*ast.Array); ok && t.IsArray() {
-		return sc.array(arr, t.Elem())
+		return sc.array(arr, t)
 	}
-	x, err := sc.expr(e.X)
+	x, err := sc.valueFor(e.X, t, castExplicit, int(e.Pos))
 	if err != nil {
 		return nil, err
 	}
@@ -479,8 +584,8 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	item := nsItem{alias: alias, rel: true, open: true, unlockable: "a function"}
 	for i, id := range cols {
 		colName := b.cols[id].Name
-		// A function of one column is named by its alias.
-		if i == 0 && t.Alias != "" && !isChanges(t.Call) {
+		// The column of a function that returns no records is named by its alias.
+		if set, ok := r.(*setFuncRel); i == 0 && t.Alias != "" && !isChanges(t.Call) && (!ok || set.fn.Columns == nil && set.fn.Column == "") {
 			colName = t.Alias
 		}
 		b.cols[id].Name, b.cols[id].Table = colName, alias
@@ -494,6 +599,9 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 
 func (b *binder) tableFuncRel(sc *scope, name string, t *ast.TableFunc) (rel, []int, error) {
 	pos := int(t.Pos)
+	if builtin.NeedsColumns(name) {
+		return b.recordFunc(sc, name, t)
+	}
 	if len(t.ColumnDefs) > 0 {
 		return nil, nil, pgerror.New(pgerror.SyntaxError,
 			"a column definition list is only allowed for functions returning \"record\"").At(pos)
@@ -514,12 +622,24 @@ func (b *binder) tableFuncRel(sc *scope, name string, t *ast.TableFunc) (rel, []
 		}
 		return &valuesRel{rows: [][]expr.Scalar{row}, cols: cols}, cols, nil
 	}
+	if name == "unnest" && len(t.Call.Args) > 1 && t.Call.ArgNames == nil {
+		f, err := b.unnestMany(sc, t)
+		if err != nil {
+			return nil, nil, err
+		}
+		return f, f.cols, nil
+	}
 	fn, args, err := sc.setCall(name, t.Call)
 	if err != nil {
 		return nil, nil, err
 	}
 	f := &setFuncRel{fn: fn, args: args, ordinality: t.Ordinality, name: name}
-	f.cols = append(f.cols, b.newColumn(name, fn.Ret))
+	for _, c := range fn.Columns {
+		f.cols = append(f.cols, b.newColumn(c.Name, c.Type))
+	}
+	if fn.Columns == nil {
+		f.cols = append(f.cols, b.newColumn(cmp.Or(fn.Column, name), fn.Ret))
+	}
 	if t.Ordinality {
 		f.cols = append(f.cols, b.newColumn("ordinality", types.TInt8))
 	}

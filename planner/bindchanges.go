@@ -66,7 +66,8 @@ func (b *binder) changes(sc *scope, t *ast.TableFunc) (rel, []int, error) {
 	}
 	b.consumes = true
 	b.use(table)
-	need := b.need(table, acl.Select|acl.Trigger)
+	need := b.need(table, acl.Select)
+	need.Observer = observer
 	for i := range table.Columns {
 		need.selectColumn(i)
 	}
@@ -77,7 +78,8 @@ func (b *binder) changes(sc *scope, t *ast.TableFunc) (rel, []int, error) {
 	for i := range relation.Columns {
 		r.cols = append(r.cols, b.newColumn(relation.Columns[i].Name, relation.Columns[i].Type))
 	}
-	return r, r.cols, nil
+	guarded, err := b.guardChanges(r)
+	return guarded, r.cols, err
 }
 
 // observer finds an observer by a name as text, which may be qualified.

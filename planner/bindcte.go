@@ -20,11 +20,12 @@ type cteScope struct {
 type cteState uint8
 
 const (
-	cteDone    cteState = iota // bound; references read its result
-	cteInit                    // its non-recursive term is being bound
-	cteStep                    // its recursive term is being bound: references read the working table
-	cteOpaque                  // it is being bound, and has no form that could recurse
-	cteNotSeen                 // not bound yet
+	cteDone      cteState = iota // bound; references read its result
+	cteInit                      // its non-recursive term is being bound
+	cteStep                      // its recursive term is being bound: references read the working table
+	cteOpaque                    // it is being bound, and has no form that could recurse
+	cteModifying                 // it is being bound, and changes data
+	cteNotSeen                   // not bound yet
 )
 
 // cte is a WITH item.
@@ -35,8 +36,10 @@ type cte struct {
 	// recursive: the clause contains RECURSIVE.
 	recursive bool
 
-	q     *query
-	fresh bool // no reference has used q yet
+	q *query // nil: a data-modifying item without RETURNING
+	// change is what a data-modifying item does; q has the columns of its RETURNING, and no tree.
+	change *change
+	fresh  bool // no reference has used q yet
 	// inline: every reference binds the body again (it is correlated, or NOT MATERIALIZED).
 	inline bool
 	pinned bool // MATERIALIZED, or it calls a volatile function, or it recurses
@@ -73,19 +76,18 @@ func (b *binder) bindWith(sc *scope, w *ast.With) error {
 	}
 	sc.ctes = own
 	for _, d := range own.defs {
-		if err := b.bindCTE(d); err != nil {
+		if err := b.bindCTE(d, w == b.top); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// bindCTE binds an item's body for the first time.
-func (b *binder) bindCTE(d *cte) error {
+// bindCTE binds an item's body for the first time; top: the clause is that of the statement itself.
+func (b *binder) bindCTE(d *cte, top bool) error {
 	body, ok := d.def.Statement.(*ast.Query)
 	if !ok {
-		return pgerror.Unsupported("a data-modifying statement in WITH",
-			"Run it as a statement of its own, in one transaction with the query.").At(int(d.def.Pos))
+		return b.bindModifying(d, top)
 	}
 	volatile := b.volatile
 	b.volatile = false
@@ -108,13 +110,20 @@ func (b *binder) cteBody(d *cte, body *ast.Query) (q *query, recursed bool, err 
 		return q, false, b.nameColumns(q, d, err)
 	}
 	u, ok := body.Body.(*ast.SetOp)
-	if !ok || u.Op != "UNION" || body.With != nil {
+	if !ok || u.Op != "UNION" {
 		d.state = cteOpaque
 		q, err = b.bindQuery(body, d.sc, true)
 		return q, false, b.nameColumns(q, d, err)
 	}
 	d.state = cteInit
-	init, err := b.bindBody(u.L, nil, d.sc)
+	sc := d.sc
+	if body.With != nil {
+		sc = newScope(b, d.sc)
+		if err := b.bindWith(sc, body.With); err != nil {
+			return nil, false, err
+		}
+	}
+	init, err := b.bindBody(u.L, nil, sc)
 	if err != nil {
 		return nil, false, err
 	}
@@ -124,7 +133,7 @@ func (b *binder) cteBody(d *cte, body *ast.Query) (q *query, recursed bool, err 
 	}
 	b.works++
 	d.state, d.work, d.workCols, d.refs = cteStep, b.works, init.cols, 0
-	step, err := b.bindBody(u.R, nil, d.sc)
+	step, err := b.bindBody(u.R, nil, sc)
 	if err != nil {
 		return nil, false, err
 	}
@@ -133,14 +142,67 @@ func (b *binder) cteBody(d *cte, body *ast.Query) (q *query, recursed bool, err 
 		if err != nil {
 			return nil, false, err
 		}
-		return q, false, b.finishQuery(q, body, d.sc)
+		return q, false, b.finishQuery(q, body, sc)
 	}
 	d.refs = 0
-	if len(body.OrderBy) > 0 || body.Limit != nil || body.Offset != nil {
-		return nil, false, pgerror.Unsupported("ORDER BY or LIMIT in a recursive query", "Put it into the query that reads the WITH item.").At(int(body.Pos))
+	if err := checkRecursive(body); err != nil {
+		return nil, false, err
 	}
 	q, err = b.recursiveUnion(d, u, init, step)
 	return q, true, err
+}
+
+// checkRecursive refuses the clauses of a recursive query that PostgreSQL does not implement either.
+func checkRecursive(body *ast.Query) error {
+	refused := func(what string, pos int) error {
+		return pgerror.New(pgerror.FeatureNotSupported, "%s in a recursive query is not implemented", what).At(pos)
+	}
+	switch {
+	case len(body.OrderBy) > 0:
+		return refused("ORDER BY", startOf(body.OrderBy[0].Expr))
+	case body.Offset != nil:
+		return refused("OFFSET", startOf(body.Offset))
+	case body.Limit != nil:
+		return refused("LIMIT", startOf(body.Limit))
+	case len(body.Locking) > 0:
+		return refused("FOR UPDATE/SHARE", 0)
+	}
+	return nil
+}
+
+// worksOf returns the ids of the working tables that a tree reads, those of its WITH items included, but for those of recursions within it.
+func worksOf(r rel) map[int]bool {
+	reads, own := map[int]bool{}, map[int]bool{}
+	var walk func(r rel)
+	walk = func(r rel) {
+		switch r := r.(type) {
+		case *workRel:
+			reads[r.id] = true
+		case *recursiveRel:
+			own[r.id] = true
+		case *cteRel:
+			if r.cte.q != nil && r.cte.q.root != nil {
+				walk(r.cte.q.root)
+			}
+		}
+		mapExprs(r, func(e expr.Scalar) expr.Scalar {
+			expr.Walk(e, func(x expr.Scalar) bool {
+				if sub := expr.SubqueryOf(x); sub != nil {
+					if sr, ok := sub.Plan.(*subRel); ok {
+						walk(sr.root)
+					}
+				}
+				return true
+			})
+			return e
+		})
+		mapInputs(r, func(in rel) rel { walk(in); return in })
+	}
+	walk(r)
+	for id := range own {
+		delete(reads, id)
+	}
+	return reads
 }
 
 // recursiveUnion joins the two terms of a recursive item.
@@ -203,10 +265,15 @@ func (b *binder) cteRef(sc *scope, d *cte, t *ast.TableRef, alias string) (rel, 
 		w := &workRel{id: d.work}
 		w.cols = b.standIns(&item, d.workCols, alias)
 		root = w
+	case cteModifying:
+		return nil, pgerror.New(invalidRecursion, "recursive query \"%s\" must not contain data-modifying statements", d.def.Name).At(int(d.def.Pos))
 	default:
 		q, err := b.cteQuery(d)
 		if err != nil {
 			return nil, err
+		}
+		if q == nil {
+			return nil, pgerror.New(pgerror.FeatureNotSupported, "WITH query \"%s\" does not have a RETURNING clause", d.def.Name).At(int(t.Pos))
 		}
 		if d.inline {
 			for _, c := range q.cols {

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
@@ -26,24 +27,55 @@ type binder struct {
 	params    []types.Type // by parameter number - 1; zero or unknown Type: not known yet
 	paramPos  []int        // where each was first seen
 	relations []*catalog.TableDescriptor
+	names     []FoundName
+	types     []*types.Defined
 	depth     int
 	views     []uint64 // ids of the views being expanded
-	needs     []*Need
-	as        uint32 // the owner of the view being expanded; 0: whoever runs the statement
-	noSlots   bool
-	travels   *ast.Query   // the statement, if it is a query: AS OF SYSTEM TIME is permitted only at its top
-	subs      int          // subqueries numbered so far
-	works     int          // recursive WITH items numbered so far
-	limits    []limitScope // the LIMIT and OFFSET being bound
-	trackers  []*int       // deepest scope that each aggregate being bound refers to
-	volatile  bool         // a volatile function was called
-	withs     bool         // there is a WITH clause
-	consumes  bool         // percodb.changes was called
-	locks     string       // the strength of a FOR UPDATE or its kind that was seen
-	scans     []*scanRel
-	visited   int64 // bytes not drawn yet
-	passed    int   // expressions since the last poll
-	long      bool  // memory was drawn
+	guards    []uint64 // ids of the tables whose policies with subqueries are being bound
+	stored    int      // texts of policies that are being bound
+	// policyViews is the number of views around the policy that is being bound.
+	policyViews int
+	byRole      bool // who acts decides which policies are in the plan
+	guarded     bool // there are policies in the plan
+	needs       []*Need
+	as          uint32 // the owner of the view being expanded; 0: whoever runs the statement
+	noSlots     bool
+	travels     *ast.Query    // the statement, if it is a query: AS OF SYSTEM TIME is permitted only at its top
+	texts       []textLiteral // literals that are constants
+	subs        int           // subqueries numbered so far
+	works       int           // recursive WITH items numbered so far
+	limits      []limitScope  // the LIMIT and OFFSET being bound
+	trackers    []*tracker    // of the aggregates being bound
+	volatile    bool          // a volatile function was called
+	withs       bool          // there is a WITH clause
+	top         *ast.With     // that of the statement itself, the only one that may have data-modifying items
+	modifying   []*cte        // data-modifying items of WITH, in the order of the text
+	consumes    bool          // percodb.changes was called
+	locks       string        // the strength of a FOR UPDATE or its kind that was seen
+	scans       []*scanRel
+	visited     int64 // bytes not drawn yet
+	passed      int   // expressions since the last poll
+	long        bool  // memory was drawn
+}
+
+// textLiteral is a constant whose type context decides, and its place in the syntax tree.
+type textLiteral struct {
+	c       *expr.Const
+	literal *ast.Literal
+}
+
+// typeLiteral notes in the syntax tree that context has given a literal a user-defined type. A statement that stores the tree keeps the
+// type then, whatever it is called later.
+func (b *binder) typeLiteral(c *expr.Const, t types.Type) {
+	for i := range b.texts {
+		if b.texts[i].c == c {
+			name := &ast.TypeName{Name: []string{t.Def.Schema, t.Def.Name}}
+			if t.IsArray() {
+				name.Array = 1
+			}
+			b.texts[i].literal.Typed = name
+		}
+	}
 }
 
 // columnInfo describes a column ID.
@@ -132,6 +164,23 @@ func (b *binder) use(t *catalog.TableDescriptor) {
 		}
 	}
 	b.relations = append(b.relations, t)
+	for i := range t.Columns {
+		b.useType(t.Columns[i].Type)
+	}
+}
+
+// declareParams completes the types that the client declared for parameters.
+func (b *binder) declareParams() {
+	for i, t := range b.opts.ParamTypes {
+		if complete := b.r.Types().Complete(t); complete != t {
+			b.opts.ParamTypes = slices.Clone(b.opts.ParamTypes)
+			for j := i; j < len(b.opts.ParamTypes); j++ {
+				b.opts.ParamTypes[j] = b.r.Types().Complete(b.opts.ParamTypes[j])
+				b.useType(b.opts.ParamTypes[j])
+			}
+			return
+		}
+	}
 }
 
 // newScan makes the scan of a table with fresh column IDs. need takes the columns that the statement's text reads; nil: the text is not

@@ -106,6 +106,7 @@ func (sc *scope) boolean(e ast.Expr, clause string) (expr.Scalar, error) {
 }
 
 func (b *binder) toBoolean(x expr.Scalar, clause string, pos int) (expr.Scalar, error) {
+	x = undomain(x)
 	switch x.Type().OID {
 	case types.OIDBool:
 		return x, nil
@@ -121,19 +122,19 @@ var literalTypes = [...]types.Type{
 	ast.LiteralInt8:    types.TInt8,
 	ast.LiteralNumeric: types.TNumeric,
 	ast.LiteralString:  types.TUnknown,
+	ast.LiteralBit:     types.TBit,
 }
 
 // literal makes an input of a slotted literal and a constant of any other.
 func (b *binder) literal(e *ast.Literal) (expr.Scalar, error) {
-	if e.Kind == ast.LiteralBit {
-		return nil, pgerror.Unsupported("a bit string", "Write a bytea ('\\x…') or an integer.").At(int(e.Pos))
-	}
 	t := literalTypes[e.Kind]
 	if e.Slot >= 0 && !b.noSlots {
 		return &expr.Input{Index: -1, Slot: e.Slot, Typ: t, Pos: int(e.Pos)}, nil
 	}
 	if t.OID == types.OIDUnknown {
-		return &expr.Const{Value: types.Text(e.Value), Typ: t}, nil
+		c := &expr.Const{Value: types.Text(e.Value), Typ: t}
+		b.texts = append(b.texts, textLiteral{c, e})
+		return c, nil
 	}
 	d, err := types.ParseText(t, e.Value, &types.Format{})
 	return &expr.Const{Value: d, Typ: t}, at(err, int(e.Pos))
@@ -550,13 +551,12 @@ func combineRow(op expr.CmpOp, pairs []expr.Scalar, pos int) (expr.Scalar, error
 }
 
 func (sc *scope) row(e *ast.Row) (expr.Scalar, error) {
-	elems := make([]expr.Scalar, len(e.Elems))
-	for i := range e.Elems {
-		x, err := sc.expr(e.Elems[i])
-		if err != nil {
-			return nil, err
-		}
-		elems[i] = sc.b.textIfUnknown(x)
+	elems, err := sc.rowElems(e, nil, castImplicit)
+	if err != nil {
+		return nil, err
+	}
+	for i := range elems {
+		elems[i] = sc.b.textIfUnknown(elems[i])
 	}
 	return expr.NewRecord(elems, nil), nil
 }
@@ -623,85 +623,22 @@ func (sc *scope) caseCond(subject expr.Scalar, cond ast.Expr) (expr.Scalar, erro
 	return sc.b.operator("=", expr.Clone(subject), x, startOf(cond))
 }
 
-// array binds ARRAY[…]; elem is the element type that an enclosing cast requires, or zero.
-func (sc *scope) array(e *ast.Array, elem types.Type) (expr.Scalar, error) {
-	elems := make([]expr.Scalar, len(e.Elems))
-	pos := make([]int, len(e.Elems))
-	for i := range e.Elems {
-		if _, nested := e.Elems[i].(*ast.Array); nested {
-			return nil, pgerror.Unsupported("an array of several dimensions", "Use one-dimensional arrays.").At(startOf(e.Elems[i]))
-		}
-		x, err := sc.expr(e.Elems[i])
-		if err != nil {
-			return nil, err
-		}
-		elems[i], pos[i] = x, startOf(e.Elems[i])
-	}
-	if elem.Valid() {
-		for i := range elems {
-			x, err := sc.b.coerce(elems[i], elem, castExplicit, pos[i])
-			if err != nil {
-				return nil, err
-			}
-			elems[i] = x
-		}
-		return &expr.Array{Elems: elems, Typ: elem.ArrayOf()}, nil
-	}
-	if len(elems) == 0 {
-		return nil, pgerror.New(pgerror.IndeterminateDatatype, "cannot determine type of empty array").
-			WithHint("Explicitly cast to the desired type, for example ARRAY[]::integer[].").At(int(e.Pos))
-	}
-	t, err := sc.b.unify(elems, pos, "ARRAY")
-	if err != nil {
-		return nil, err
-	}
-	at := t.ArrayOf()
-	if !at.Valid() {
-		return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", t).At(int(e.Pos))
-	}
-	return &expr.Array{Elems: elems, Typ: at}, nil
-}
-
-func (sc *scope) subscript(e *ast.Subscript) (expr.Scalar, error) {
-	x, err := sc.expr(e.X)
-	if err != nil {
-		return nil, err
-	}
-	t := x.Type()
-	if !t.IsArray() {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", builtin.TypeName(t)).At(startOf(e.X))
-	}
-	index := func(i ast.Expr) (expr.Scalar, error) {
-		if i == nil {
-			return nil, nil
-		}
-		v, err := sc.expr(i)
-		if err != nil {
-			return nil, err
-		}
-		v2, err := sc.b.coerce(v, types.TInt4, castAssignment, startOf(i))
-		if err != nil {
-			return nil, pgerror.New(pgerror.DatatypeMismatch, "array subscript must have type integer").At(startOf(i))
-		}
-		return v2, nil
-	}
-	if e.Slice {
-		low, err := index(e.Low)
-		if err != nil {
-			return nil, err
-		}
-		high, err := index(e.High)
-		return &expr.Slice{X: x, Low: low, High: high}, err
-	}
-	i, err := index(e.Index)
-	return &expr.Subscript{X: x, Index: i, Typ: t.Elem()}, err
-}
-
 // field binds (x).name over a record whose shape is known.
 func (sc *scope) field(e *ast.Field) (expr.Scalar, error) {
 	x, err := sc.expr(e.X)
 	if err != nil {
 		return nil, err
+	}
+	if columns := sc.recordColumns(x); columns != nil {
+		for i, c := range columns {
+			if c.Name == e.Name {
+				return &expr.Field{X: x, Index: i, Name: c.Name, Typ: c.Type}, nil
+			}
+		}
+		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", e.Name).At(startOf(e))
+	}
+	if x = undomain(x); x.Type().IsComposite() {
+		return compositeField(x, e)
 	}
 	rec, ok := x.(*expr.Record)
 	if !ok {
@@ -718,6 +655,18 @@ func (sc *scope) field(e *ast.Field) (expr.Scalar, error) {
 		}
 	}
 	return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", e.Name).At(int(e.Pos))
+}
+
+// recordColumns returns the fields of the records of a set-returning function in the select list; nil if x is none.
+func (sc *scope) recordColumns(x expr.Scalar) []builtin.SetColumn {
+	if c, ok := x.(*expr.Column); ok && sc.sel != nil {
+		for i := range sc.sel.sets {
+			if s := &sc.sel.sets[i]; s.id == c.ID {
+				return s.fn.Columns
+			}
+		}
+	}
+	return nil
 }
 
 // collate accepts the collations that are percodb's only one.

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
@@ -37,7 +39,7 @@ func mayBeLateral(t ast.TableExpr) bool {
 	switch t := t.(type) {
 	case *ast.DerivedTable:
 		return t.Lateral
-	case *ast.TableFunc:
+	case *ast.TableFunc, *ast.RowsFrom:
 		return true
 	case *ast.Join:
 		return mayBeLateral(t.L) || mayBeLateral(t.R)
@@ -53,6 +55,8 @@ func (b *binder) tableExpr(sc *scope, t ast.TableExpr) (rel, error) {
 		return b.derivedTable(sc, t)
 	case *ast.TableFunc:
 		return b.tableFunc(sc, t)
+	case *ast.RowsFrom:
+		return b.rowsFrom(sc, t)
 	case *ast.Join:
 		if t.Columns != nil {
 			return b.derivedTable(sc, joinWithColumns(t))
@@ -101,14 +105,25 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 	}
 	item.cols = make([]nsCol, 0, len(table.Columns))
 	for i := range table.Columns {
-		if !table.Columns[i].Hidden {
-			item.cols = append(item.cols, nsCol{name: table.Columns[i].Name, id: s.cols[i], need: s.need, ordinal: i})
+		col := nsCol{name: table.Columns[i].Name, id: s.cols[i], need: s.need, ordinal: i}
+		switch {
+		case !table.Columns[i].Hidden:
+			item.cols = append(item.cols, col)
+		case table.Kind == catalog.KindVirtual:
+			item.system = append(item.system, col)
 		}
 	}
 	if err := b.rename(&item, t.Columns, alias, int(t.Pos)); err != nil {
 		return nil, err
 	}
-	return s, sc.addItem(item)
+	r, err := b.guardScan(s)
+	if err == nil {
+		err = b.restrict(s, catalog.PolicySelect)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, sc.addItem(item)
 }
 
 // rename applies the column aliases of AS t(a, b).
@@ -145,7 +160,10 @@ func (b *binder) relation(name ast.TableName) (*catalog.TableDescriptor, error) 
 		}
 		return nil, pgerror.New(pgerror.UndefinedTable, "relation \"%s\" does not exist", full).At(int(name.Pos))
 	}
-	return t, nil
+	if found := (FoundName{name.Name, t.ID}); name.Schema == "" && !slices.Contains(b.names, found) {
+		b.names = append(b.names, found)
+	}
+	return t, b.samePresent(t)
 }
 
 // view expands a view: its text is bound with none of the statement's names in sight.
@@ -195,7 +213,11 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 	if err := b.rename(&item, t.Columns, alias, int(t.Pos)); err != nil {
 		return nil, err
 	}
-	return q.root, sc.addItem(item)
+	root := q.root
+	if v.SecurityBarrier {
+		root = &barrierRel{input: root}
+	}
+	return root, sc.addItem(item)
 }
 
 // textError is an error in SQL text stored in the catalog: its position is meaningless to the client.
@@ -365,6 +387,7 @@ func (b *binder) joinUsing(sc *scope, j *joinRel, t *ast.Join, names []string, f
 		}
 		merged.cols = append(merged.cols, col)
 	}
+	common := nsItem{alias: t.UsingAlias, rel: true, unlockable: "a join", cols: merged.cols[:len(merged.cols):len(merged.cols)]}
 	for _, side := range [][]nsCol{left, right} {
 		for _, c := range side {
 			if !taken[c.name] {
@@ -376,6 +399,9 @@ func (b *binder) joinUsing(sc *scope, j *joinRel, t *ast.Join, names []string, f
 		sc.items[i].open = false
 	}
 	sc.items = append(sc.items, merged)
+	if t.UsingAlias != "" {
+		return sc.addItem(common)
+	}
 	return nil
 }
 

@@ -10,15 +10,18 @@ import (
 // group decides whether the SELECT is grouped, and then makes every expression above the grouping
 // read the groups' columns, refusing columns that a group does not determine.
 func (sb *selectBinder) group() error {
-	if len(sb.groups) == 0 && len(sb.sel.aggs) == 0 && sb.having == nil {
+	if len(sb.groups) == 0 && len(sb.sel.aggs) == 0 && sb.having == nil && sb.sets == nil && len(sb.sel.groupings) == 0 {
 		return nil
+	}
+	if err := sb.markGroupings(); err != nil {
+		return err
 	}
 	sb.sel.grouped = true
 	g := &grouper{sb: sb}
 	for _, x := range sb.groups {
 		// An enclosing query's column is a computed key: as a column key it would hide the column that the rows below
 		// read.
-		if c, ok := x.(*expr.Column); ok && sb.sel.own.has(c.ID) {
+		if c, ok := x.(*expr.Column); ok && sb.sel.own.has(c.ID) && len(sb.sets) <= 1 {
 			g.keys.add(c.ID)
 			continue
 		}
@@ -29,30 +32,33 @@ func (sb *selectBinder) group() error {
 	for i := range sb.sel.aggs {
 		g.keys.add(sb.sel.aggs[i].id)
 	}
-	for i := range sb.targets {
-		x, err := g.rewrite(sb.targets[i].e)
-		if err != nil {
-			return err
+	if err := g.groupDirect(); err != nil {
+		return err
+	}
+	var firstErr error
+	rewrite := func(e expr.Scalar) expr.Scalar {
+		if firstErr != nil {
+			return e
 		}
-		sb.targets[i].e = x
+		x, err := g.rewrite(e)
+		firstErr = err
+		return x
+	}
+	for i := range sb.targets {
+		sb.targets[i].e = rewrite(sb.targets[i].e)
+	}
+	for _, w := range sb.sel.windows {
+		w.mapExprs(rewrite)
 	}
 	for i := range sb.sel.sets {
 		for j, arg := range sb.sel.sets[i].args {
-			x, err := g.rewrite(arg)
-			if err != nil {
-				return err
-			}
-			sb.sel.sets[i].args[j] = x
+			sb.sel.sets[i].args[j] = rewrite(arg)
 		}
 	}
 	if sb.having != nil {
-		x, err := g.rewrite(sb.having)
-		if err != nil {
-			return err
-		}
-		sb.having = x
+		sb.having = rewrite(sb.having)
 	}
-	return nil
+	return firstErr
 }
 
 // splitSets takes the set-returning functions that are grouped by from those that run above the grouping.

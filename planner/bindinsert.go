@@ -16,6 +16,7 @@ const generatedAlways pgerror.Code = "428C9"
 
 // change is a bound INSERT, UPDATE or DELETE, from which its physical node is built.
 type change struct {
+	tag    string // INSERT, UPDATE, DELETE or MERGE
 	table  *catalog.TableDescriptor
 	scan   *scanRel // the target as its expressions see it
 	source rel
@@ -27,6 +28,9 @@ type change struct {
 	returning []target
 	conflict  *conflict
 	hasFrom   bool
+	policies  []policyCheck // of the new row
+	guarded   []string      // the names of the policies
+	actions   []mergeAction // of MERGE
 }
 
 // conflict is a bound ON CONFLICT.
@@ -37,6 +41,8 @@ type conflict struct {
 	changed  []int
 	where    expr.Scalar
 	excluded []int // column IDs of the excluded row
+	existing []policyCheck
+	policies []policyCheck // of the updated row
 }
 
 // writable finds the table of a change.
@@ -61,8 +67,9 @@ type insertBinder struct {
 	b       *binder
 	s       *ast.Insert
 	t       *catalog.TableDescriptor
-	sc      *scope // below which the source is bound
-	targets []int  // ordinals of the columns given
+	sc      *scope             // below which the source is bound
+	targets []int              // ordinals of the columns given, the same one several times for parts of it
+	parts   map[int][]ast.Step // of the targets that are parts of a column, by position
 	need    *Need
 	out     *change
 }
@@ -78,8 +85,8 @@ func (b *binder) bindInsert(s *ast.Insert, outer *scope) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	ib := &insertBinder{b: b, s: s, t: t, sc: newScope(b, outer), out: &change{table: t}}
-	if ib.targets, err = insertTargets(t, s.Columns); err != nil {
+	ib := &insertBinder{b: b, s: s, t: t, sc: newScope(b, outer), out: &change{tag: "INSERT", table: t}}
+	if err = ib.bindTargets(); err != nil {
 		return nil, err
 	}
 	ib.need = b.need(t, acl.Insert)
@@ -96,33 +103,74 @@ func (b *binder) bindInsert(s *ast.Insert, outer *scope) (*change, error) {
 			return nil, err
 		}
 	}
-	return ib.out, ib.returning(outer, alias)
+	if err := ib.returning(outer, alias); err != nil {
+		return nil, err
+	}
+	return ib.out, b.restrictInsert(ib.out)
 }
 
-// insertTargets returns the ordinals of the columns an INSERT names: all visible ones without a list.
-func insertTargets(t *catalog.TableDescriptor, cols []ast.InsertColumn) ([]int, error) {
-	var out []int
-	if len(cols) == 0 {
+// bindTargets finds the columns that the INSERT names: all visible ones without a list.
+func (ib *insertBinder) bindTargets() error {
+	t := ib.t
+	if len(ib.s.Columns) == 0 {
 		for i := range t.Columns {
 			if !t.Columns[i].Hidden {
-				out = append(out, i)
+				ib.targets = append(ib.targets, i)
 			}
 		}
-		return out, nil
+		return nil
 	}
-	for _, c := range cols {
+	for n := range ib.s.Columns {
+		c := &ib.s.Columns[n]
 		i := t.ColumnNamed(c.Name)
 		if i < 0 {
-			return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", c.Name, t.Name).At(int(c.Pos))
+			return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", c.Name, t.Name).At(int(c.Pos))
 		}
-		for _, have := range out {
-			if have == i {
-				return nil, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", c.Name).At(int(c.Pos))
+		for before, have := range ib.targets {
+			if have == i && (c.Part == nil || ib.parts[before] == nil) {
+				return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", c.Name).At(int(c.Pos))
 			}
 		}
-		out = append(out, i)
+		ib.targets = append(ib.targets, i)
+		if c.Part != nil {
+			if ib.parts == nil {
+				ib.parts = map[int][]ast.Step{}
+			}
+			ib.parts[n] = c.Part
+			target := ib.target(n)
+			if err := target.check(); err != nil {
+				return err
+			}
+		}
 	}
-	return out, nil
+	return nil
+}
+
+// target returns the nth target.
+func (ib *insertBinder) target(n int) assignTarget {
+	t := assignTarget{col: &ib.t.Columns[ib.targets[n]], part: ib.parts[n]}
+	if n < len(ib.s.Columns) {
+		t.pos = int(ib.s.Columns[n].Pos)
+	}
+	return t
+}
+
+// put sets the value of the nth target in a row: a part of a column begins with NULL.
+func (ib *insertBinder) put(row []expr.Scalar, n int, value expr.Scalar) error {
+	ord := ib.targets[n]
+	if ib.parts[n] != nil {
+		old := row[ord]
+		if old == nil {
+			old = expr.NewNull(ib.t.Columns[ord].Type)
+		}
+		var err error
+		target := ib.target(n)
+		if value, err = ib.b.assignPart(ib.sc, &target, old, value); err != nil {
+			return err
+		}
+	}
+	row[ord] = value
+	return nil
 }
 
 // source binds the inserted rows as full table rows.
@@ -163,11 +211,13 @@ func (ib *insertBinder) valueRows(rows [][]ast.Expr) error {
 		}
 		full := make([]expr.Scalar, len(ib.t.Columns))
 		for j, e := range row {
-			x, err := ib.value(ib.targets[j], e)
+			x, err := ib.value(j, e)
 			if err != nil {
 				return err
 			}
-			full[ib.targets[j]] = x
+			if err := ib.put(full, j, x); err != nil {
+				return err
+			}
 		}
 		for j := range full {
 			if full[j] != nil {
@@ -205,39 +255,33 @@ func (ib *insertBinder) checkWidth(n int, row []ast.Expr) error {
 	return nil
 }
 
-// value binds one value for a column; nil means the default.
-func (ib *insertBinder) value(ord int, e ast.Expr) (expr.Scalar, error) {
+// value binds one value for the nth target; nil means the default.
+func (ib *insertBinder) value(n int, e ast.Expr) (expr.Scalar, error) {
+	target := ib.target(n)
 	if _, ok := e.(*ast.Default); ok {
+		if target.part != nil {
+			return nil, target.errDefault()
+		}
 		return nil, nil
 	}
-	c := &ib.t.Columns[ord]
+	c := target.col
 	if c.Identity != "" && ib.s.Overriding == "USER" {
 		return nil, nil
 	}
 	if c.Identity == "ALWAYS" && ib.s.Overriding != "SYSTEM" {
 		return nil, alwaysGenerated(c.Name)
 	}
-	x, err := ib.sc.expr(e)
+	x, err := ib.sc.valueFor(e, c.Type, castAssignment, startOf(e))
 	if err != nil {
 		return nil, err
 	}
-	return ib.b.assign(x, c, startOf(e))
+	return ib.b.assign(x, &target, startOf(e))
 }
 
 func alwaysGenerated(name string) error {
 	return pgerror.New(generatedAlways, "cannot insert a non-DEFAULT value into column \"%s\"", name).
 		WithDetail("Column \"%s\" is an identity column defined as GENERATED ALWAYS.", name).
 		WithHint("Use OVERRIDING SYSTEM VALUE to override.")
-}
-
-// assign coerces a value to the type of the column in which it is stored.
-func (b *binder) assign(x expr.Scalar, c *catalog.ColumnDescriptor, pos int) (expr.Scalar, error) {
-	y, err := b.coerce(x, c.Type, castAssignment, posOf(x, pos))
-	if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" is of type %s but expression is of type %s",
-			c.Name, builtin.TypeName(c.Type), builtin.TypeName(x.Type())).WithHint("You will need to rewrite or cast the expression.").At(pos)
-	}
-	return y, err
 }
 
 // queryRows binds INSERT … SELECT.
@@ -256,6 +300,7 @@ func (ib *insertBinder) queryRows(q *ast.Query) error {
 	ib.need.insertColumns(ib.targets[:len(src.cols)])
 	full := make([]int, len(ib.t.Columns))
 	given := make([]bool, len(full))
+	values := make([]expr.Scalar, len(full)) // of the columns that are given in parts
 	for i := range src.cols {
 		ord := ib.targets[i]
 		c := &ib.t.Columns[ord]
@@ -265,8 +310,15 @@ func (ib *insertBinder) queryRows(q *ast.Query) error {
 		if c.Identity == "ALWAYS" && ib.s.Overriding != "SYSTEM" {
 			return alwaysGenerated(c.Name)
 		}
-		if err := b.assignColumn(src, i, c); err != nil {
+		target := ib.target(i)
+		if err := b.assignColumn(src, i, &target); err != nil {
 			return err
+		}
+		if ib.parts[i] != nil {
+			if err := ib.put(values, i, b.column(src.cols[i].id, 0)); err != nil {
+				return err
+			}
+			continue
 		}
 		full[ord], given[ord] = src.cols[i].id, true
 	}
@@ -276,9 +328,11 @@ func (ib *insertBinder) queryRows(q *ast.Query) error {
 		if given[ord] {
 			continue
 		}
-		d, err := b.defaultOf(ib.t, ord)
-		if err != nil {
-			return err
+		d := values[ord]
+		if d == nil {
+			if d, err = b.defaultOf(ib.t, ord); err != nil {
+				return err
+			}
 		}
 		full[ord] = b.newColumn(ib.t.Columns[ord].Name, d.Type())
 		p.items = append(p.items, projection{id: full[ord], e: d})
@@ -291,12 +345,11 @@ func (ib *insertBinder) queryRows(q *ast.Query) error {
 }
 
 // assignColumn is assign for a column of a query.
-func (b *binder) assignColumn(q *query, i int, c *catalog.ColumnDescriptor) error {
+func (b *binder) assignColumn(q *query, i int, t *assignTarget) error {
 	from := b.cols[q.cols[i].id].Type
-	err := b.retype(q, i, c.Type, castAssignment)
+	err := b.retype(q, i, t.valueType(), castAssignment)
 	if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
-		return pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" is of type %s but expression is of type %s",
-			c.Name, builtin.TypeName(c.Type), builtin.TypeName(from)).WithHint("You will need to rewrite or cast the expression.").At(q.cols[i].pos)
+		return t.mismatch(from, q.cols[i].pos)
 	}
 	return err
 }
@@ -304,19 +357,23 @@ func (b *binder) assignColumn(q *query, i int, c *catalog.ColumnDescriptor) erro
 // defaultOf returns a column's default, NULL where it has none.
 func (b *binder) defaultOf(t *catalog.TableDescriptor, ord int) (expr.Scalar, error) {
 	c := &t.Columns[ord]
-	if c.Default == "" {
-		if c.Identity != "" && c.Sequence != 0 {
-			return b.nextValue(c)
-		}
-		return expr.NewNull(c.Type), nil
+	text := c.Default
+	if text == "" && c.Identity != "" && c.Sequence != 0 {
+		return b.nextValue(c)
 	}
-	return b.catalogExpr(c.Default, nil, func(sc *scope, e ast.Expr) (expr.Scalar, error) {
+	if text == "" && c.Type.IsDomain() {
+		text = c.Type.Def.Default
+	}
+	if text == "" {
+		return b.coerce(expr.NewNull(c.Type.Underlying()), c.Type, castImplicit, 0)
+	}
+	return b.catalogExpr(text, nil, func(sc *scope, e ast.Expr) (expr.Scalar, error) {
 		sc.in("DEFAULT expressions", false, false)
 		x, err := sc.expr(e)
 		if err != nil {
 			return nil, err
 		}
-		return b.assign(x, c, 0)
+		return b.assign(x, &assignTarget{col: c}, 0)
 	})
 }
 
@@ -329,7 +386,7 @@ func (b *binder) nextValue(c *catalog.ColumnDescriptor) (expr.Scalar, error) {
 	b.volatile = true
 	seq := catalog.TableDescriptor{ID: c.Sequence}
 	x := expr.NewCall(fn, []expr.Scalar{&expr.Const{Value: types.Int(int64(seq.OID())), Typ: types.TRegclass}})
-	return b.assign(x, c, 0)
+	return b.assign(x, &assignTarget{col: c}, 0)
 }
 
 // catalogExpr binds an expression that the catalog holds as text, over the columns of scan (nil: none).

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -25,7 +26,7 @@ func (sb *selectBinder) lock(out *query) error {
 			case it.unlockable != "":
 				return pgerror.New(pgerror.FeatureNotSupported, "FOR %s cannot be applied to %s", l.Strength, it.unlockable).At(int(name.Pos))
 			}
-			if targets, err = it.lockTargets(targets, l.Strength); err != nil {
+			if targets, err = sb.b.lockTargets(targets, it, l.Strength); err != nil {
 				return err
 			}
 		}
@@ -54,17 +55,18 @@ func (sb *selectBinder) lockTargets(dst []*scanRel, strength string, all bool) (
 	}
 	var err error
 	for i := 0; all && i < len(sb.sc.items) && err == nil; i++ {
-		dst, err = sb.sc.items[i].lockTargets(dst, strength)
+		dst, err = sb.b.lockTargets(dst, &sb.sc.items[i], strength)
 	}
 	return dst, err
 }
 
-// lockTargets adds the tables that an item of FROM reads: the item itself, or those of its subquery or view.
-func (it *nsItem) lockTargets(dst []*scanRel, strength string) ([]*scanRel, error) {
+// lockTargets adds the tables that an item of FROM reads: the item itself, or those of its subquery or view. Rows are locked by those
+// who may update them.
+func (b *binder) lockTargets(dst []*scanRel, it *nsItem, strength string) ([]*scanRel, error) {
 	switch {
 	case it.scan != nil:
 		it.scan.need.Privileges |= acl.Update
-		return append(dst, it.scan), nil
+		return append(dst, it.scan), b.restrict(it.scan, catalog.PolicyUpdate)
 	case it.query == nil:
 		return dst, nil
 	case it.query.combined:
@@ -83,12 +85,14 @@ func (sb *selectBinder) lockObstacle() string {
 	switch {
 	case sb.s.Distinct || len(sb.on) > 0:
 		return "DISTINCT clause"
-	case len(sb.groups) > 0:
+	case len(sb.groups) > 0 || sb.sets != nil:
 		return "GROUP BY clause"
 	case sb.having != nil:
 		return "HAVING clause"
 	case len(sb.sel.aggs) > 0:
 		return "aggregate functions"
+	case sb.sel.windowed():
+		return "window functions"
 	case len(sb.sel.sets) > 0:
 		return "set-returning functions in the target list"
 	}

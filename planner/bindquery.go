@@ -148,7 +148,11 @@ func (b *binder) setOpOrder(out *query, items []ast.OrderItem, outer *scope) ([]
 				WithDetail("Only result column names can be used, not expressions or functions.").
 				WithHint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.").At(startOf(it.Expr))
 		}
-		keys = append(keys, SortKey{Expr: b.column(out.cols[i].id, 0), Desc: it.Desc, NullsFirst: it.NullsFirst})
+		key := b.column(out.cols[i].id, 0)
+		if err := requireOrder(key.Type(), startOf(it.Expr)); err != nil {
+			return nil, err
+		}
+		keys = append(keys, SortKey{Expr: key, Desc: it.Desc, NullsFirst: it.NullsFirst})
 	}
 	return keys, nil
 }
@@ -226,6 +230,9 @@ func (b *binder) addLimit(out *query, q *ast.Query, sc *scope) error {
 	if q == nil || (q.Limit == nil && q.Offset == nil) {
 		return nil
 	}
+	if err := checkTies(q); err != nil {
+		return err
+	}
 	offset, err := b.limitExpr(q.Offset, "OFFSET", sc)
 	if err != nil {
 		return err
@@ -241,7 +248,11 @@ func (b *binder) addLimit(out *query, q *ast.Query, sc *scope) error {
 		offset = nil
 	}
 	if limit != nil || offset != nil {
-		out.root = &limitRel{input: out.root, limit: limit, offset: offset}
+		l := &limitRel{input: out.root, limit: limit, offset: offset}
+		if q.Ties && limit != nil {
+			l.ties = orderOfQuery(out.root)
+		}
+		out.root = l
 	}
 	return nil
 }
@@ -442,6 +453,11 @@ func (b *binder) setOp(s *ast.SetOp, l, r *query) (*query, error) {
 		t, err := b.unifySides(l, r, i, s.Op)
 		if err != nil {
 			return nil, err
+		}
+		if !s.All {
+			if err := requireEquality(t, l.cols[i].pos); err != nil {
+				return nil, err
+			}
 		}
 		id := b.newColumn(l.cols[i].name, t)
 		b.cols[id].notNull = b.cols[l.cols[i].id].notNull && b.cols[r.cols[i].id].notNull

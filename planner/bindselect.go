@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"slices"
-
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -38,6 +36,10 @@ type selectBinder struct {
 	visible int // targets of the select list; those behind it are only sorted by
 	order   []sortItem
 	groups  []expr.Scalar
+	// groupTargets are the entries of the select list that the groups were named by; -1: none.
+	groupTargets []int
+	// sets are the grouping sets, as indexes of groups; nil: GROUP BY has none.
+	sets [][]int
 	// groupIDs are the columns of the groups that are expressions.
 	groupIDs []groupedExpr
 	on       []int // DISTINCT ON: targets
@@ -46,15 +48,21 @@ type selectBinder struct {
 // bindSelect binds a SELECT in PostgreSQL's order of clauses, so that of several errors the same one
 // is reported.
 func (b *binder) bindSelect(s *ast.Select, q *ast.Query, outer *scope) (*query, error) {
+	if s.Into != nil { // The statement's own has been taken out of it (ast.Query.TakeInto).
+		return nil, pgerror.New(pgerror.SyntaxError, "SELECT ... INTO is not allowed here").At(s.Into.Position())
+	}
 	if s.AsOf != nil && (b.travels == nil || !b.travels.MayTravel(s)) {
 		return nil, pgerror.Unsupported("AS OF SYSTEM TIME inside of a statement",
 			"Put it at the end of the outermost FROM: it holds for the whole statement.").At(startOf(s.AsOf))
 	}
 	sb := &selectBinder{b: b, s: s, q: q, sc: newScope(b, outer)}
 	sb.sc.sel = &sb.sel
+	for i := range s.Windows {
+		sb.sel.windows = append(sb.sel.windows, &windowDef{ast: &s.Windows[i].Window, name: s.Windows[i].Name})
+	}
 	for _, step := range [...]func() error{
 		sb.bindFrom, sb.bindTargets, sb.bindWhere, sb.bindHaving, sb.bindOrder, sb.bindGroups,
-		sb.bindDistinct, sb.group,
+		sb.bindDistinct, sb.bindWindows, sb.group,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -64,9 +72,6 @@ func (b *binder) bindSelect(s *ast.Select, q *ast.Query, outer *scope) (*query, 
 }
 
 func (sb *selectBinder) bindFrom() error {
-	if len(sb.s.Windows) > 0 {
-		return windowError(int(sb.s.Pos))
-	}
 	r, err := sb.b.fromList(sb.sc, nil, sb.s.From)
 	if err != nil {
 		return err
@@ -76,10 +81,6 @@ func (sb *selectBinder) bindFrom() error {
 		outputs(r, &sb.sel.own)
 	}
 	return nil
-}
-
-func windowError(pos int) error {
-	return pgerror.Unsupported("a window function", "Use a grouped subquery, or compute it in the client.").At(pos)
 }
 
 func (sb *selectBinder) bindTargets() error {
@@ -177,6 +178,19 @@ func (b *binder) expandFields(sc *scope, targets []target, e *ast.Field) ([]targ
 	if err != nil {
 		return nil, err
 	}
+	if columns := sc.recordColumns(x); columns != nil {
+		for i, c := range columns {
+			f := &expr.Field{X: x, Index: i, Name: c.Name, Typ: c.Type}
+			targets = append(targets, target{e: f, name: c.Name, pos: int(e.Pos), id: -1})
+		}
+		return targets, nil
+	}
+	if x = undomain(x); x.Type().IsComposite() {
+		for i, f := range compositeFields(x) {
+			targets = append(targets, target{e: f, name: x.Type().Def.Fields[i].Name, pos: int(e.Pos), id: -1})
+		}
+		return targets, nil
+	}
 	rec, ok := x.(*expr.Record)
 	if !ok {
 		return nil, pgerror.New(pgerror.WrongObjectType, "type %s is not composite", x.Type()).At(int(e.Pos))
@@ -228,6 +242,9 @@ func (sb *selectBinder) bindOrder() error {
 		it := &sb.q.OrderBy[i]
 		t, err := sb.orderTarget(it.Expr)
 		if err != nil {
+			return err
+		}
+		if err := requireOrder(sb.targets[t].e.Type(), startOf(it.Expr)); err != nil {
 			return err
 		}
 		sb.order = append(sb.order, sortItem{t, it.Desc, it.NullsFirst, startOf(it.Expr)})
@@ -289,42 +306,29 @@ func (sb *selectBinder) exprTarget(e ast.Expr, clause string) (int, error) {
 	return len(sb.targets) - 1, nil
 }
 
-func (sb *selectBinder) bindGroups() error {
-	for _, e := range sb.s.GroupBy {
-		x, err := sb.groupExpr(e)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(sb.groups, func(have expr.Scalar) bool { return expr.Equal(have, x) }) {
-			sb.groups = append(sb.groups, x)
-		}
-	}
-	return nil
-}
-
-// groupExpr binds a GROUP BY item: a place; a column of FROM; an output name; an expression.
-func (sb *selectBinder) groupExpr(e ast.Expr) (expr.Scalar, error) {
-	i := -1
+// groupTarget returns the position of the entry of the select list that a key of GROUP BY names, by its number or alias; -1: none.
+func (sb *selectBinder) groupTarget(e ast.Expr) (int, error) {
 	if lit := placeConstant(e); lit != nil {
 		e = lit
 	}
 	switch e := e.(type) {
 	case *ast.Literal:
-		place, err := placeOf(e, sb.visible, "GROUP BY")
-		if err != nil {
-			return nil, err
-		}
-		i = place
+		return placeOf(e, sb.visible, "GROUP BY")
 	case *ast.ColumnRef:
 		if len(e.Parts) == 1 {
 			if _, n := sb.sc.find(e.Parts[0]); n == 0 {
-				alias, err := sb.aliasTarget(e, "GROUP BY")
-				if err != nil {
-					return nil, err
-				}
-				i = alias
+				return sb.aliasTarget(e, "GROUP BY")
 			}
 		}
+	}
+	return -1, nil
+}
+
+// groupExpr binds a GROUP BY item: a place; a column of FROM; an output name; an expression.
+func (sb *selectBinder) groupExpr(e ast.Expr) (expr.Scalar, error) {
+	i, err := sb.groupTarget(e)
+	if err != nil {
+		return nil, err
 	}
 	if i >= 0 {
 		t := &sb.targets[i]
@@ -359,13 +363,16 @@ func (sb *selectBinder) checkGroupTarget(t *target) error {
 			return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in GROUP BY").At(t.pos)
 		}
 	}
-	return nil
+	return sb.sel.withoutWindows(t.e, "GROUP BY")
 }
 
 func (sb *selectBinder) bindDistinct() error {
 	for _, e := range sb.s.DistinctOn {
 		t, err := sb.distinctTarget(e)
 		if err != nil {
+			return err
+		}
+		if err := requireEquality(sb.targets[t].e.Type(), startOf(e)); err != nil {
 			return err
 		}
 		sb.on = append(sb.on, t)
@@ -375,6 +382,11 @@ func (sb *selectBinder) bindDistinct() error {
 			if o.target >= sb.visible {
 				return pgerror.New(pgerror.InvalidColumnReference,
 					"for SELECT DISTINCT, ORDER BY expressions must appear in select list").At(o.pos)
+			}
+		}
+		for i := range sb.targets[:sb.visible] {
+			if err := requireEquality(sb.targets[i].e.Type(), sb.targets[i].pos); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -427,7 +439,7 @@ func (sb *selectBinder) checkDistinctOrder() error {
 // assemble stacks the bound clauses into a tree.
 func (sb *selectBinder) assemble() (*query, error) {
 	b := sb.b
-	root := sb.source()
+	root := sb.windowSteps(sb.source())
 	out := &query{}
 	if len(sb.sel.sets) > 0 {
 		root = &projectSetRel{input: root, sets: sb.sel.sets}
@@ -476,15 +488,7 @@ func (sb *selectBinder) source() rel {
 		root = &projectSetRel{input: root, sets: sb.sel.groupSets}
 	}
 	if sb.sel.grouped {
-		agg := &aggRel{input: root, aggs: sb.sel.aggs, scalar: len(sb.groups) == 0}
-		for _, g := range sb.groups {
-			id := sb.groupID(g)
-			if id < 0 {
-				id = g.(*expr.Column).ID
-			}
-			agg.groups = append(agg.groups, projection{id: id, e: g})
-		}
-		root = agg
+		root = sb.grouping(root)
 		if sb.having != nil {
 			root = &filterRel{input: root, conds: expr.Conjuncts(nil, sb.having)}
 		}

@@ -64,7 +64,10 @@ func (sc *scope) arraySubquery(e *ast.ArraySubquery) (expr.Scalar, error) {
 	if len(q.cols) != 1 {
 		return nil, pgerror.New(pgerror.SyntaxError, "subquery must return only one column").At(int(e.Pos))
 	}
-	t := sub.Types[0].ArrayOf()
+	t := sub.Types[0]
+	if !t.IsArray() {
+		t = t.ArrayOf()
+	}
 	if !t.Valid() {
 		return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", sub.Types[0]).At(int(e.Pos))
 	}
@@ -298,7 +301,7 @@ func (sc *scope) quantifiedArray(e *ast.Quantified) (expr.Scalar, error) {
 			return nil, err
 		}
 	}
-	if !arr.Type().IsArray() {
+	if arr = undomain(arr); !arr.Type().IsArray() {
 		return nil, pgerror.New(pgerror.WrongObjectType, "op ANY/ALL (array) requires array on right side").At(pos)
 	}
 	elem := arr.Type().Elem()

@@ -14,10 +14,14 @@ func (b *binder) changeScope(out *change, alias string, sources []ast.TableExpr,
 		alias = out.table.Name
 	}
 	out.scan = b.newScan(out.table, alias, b.need(out.table, p))
+	target, err := b.guardScan(out.scan)
+	if err != nil {
+		return nil, err
+	}
 	sc := newScope(b, outer)
 	sc.items = append(sc.items, scanItem(out.scan, alias, true))
 	sc.barred = barredItems{to: len(sc.items)}
-	source, err := b.fromList(sc, out.scan, sources)
+	source, err := b.fromList(sc, target, sources)
 	sc.barred = barredItems{}
 	out.source, out.hasFrom = source, len(sources) > 0
 	return sc, err
@@ -34,7 +38,7 @@ func (b *binder) bindUpdate(s *ast.Update, outer *scope) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &change{table: t}
+	out := &change{tag: "UPDATE", table: t}
 	sc, err := b.changeScope(out, s.Alias, s.From, outer, acl.Update)
 	if err != nil {
 		return nil, err
@@ -44,7 +48,10 @@ func (b *binder) bindUpdate(s *ast.Update, outer *scope) (*change, error) {
 		return nil, err
 	}
 	out.scan.need.updateColumns(out.changed)
-	return out, b.finishChange(sc, out, s.Where, s.Returning)
+	if err := b.finishChange(sc, out, s.Where, s.Returning); err != nil {
+		return nil, err
+	}
+	return out, b.restrictUpdate(out)
 }
 
 func (b *binder) bindDelete(s *ast.Delete, outer *scope) (*change, error) {
@@ -58,16 +65,18 @@ func (b *binder) bindDelete(s *ast.Delete, outer *scope) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &change{table: t}
+	out := &change{tag: "DELETE", table: t}
 	sc, err := b.changeScope(out, s.Alias, s.Using, outer, acl.Delete)
 	if err != nil {
 		return nil, err
 	}
-	return out, b.finishChange(sc, out, s.Where, s.Returning)
+	if err := b.finishChange(sc, out, s.Where, s.Returning); err != nil {
+		return nil, err
+	}
+	return out, b.restrictTarget(out.scan, catalog.PolicyDelete)
 }
 
-// finishChange binds WHERE and RETURNING, and lists the columns that the source must deliver: the target's row, then
-// those of the other sources that the expressions use.
+// finishChange binds WHERE and RETURNING, and lists the columns that the source must deliver.
 func (b *binder) finishChange(sc *scope, out *change, where ast.Expr, returning []ast.SelectItem) error {
 	conds, err := b.condition(sc, where, "WHERE")
 	if err != nil {
@@ -81,6 +90,12 @@ func (b *binder) finishChange(sc *scope, out *change, where ast.Expr, returning 
 			return err
 		}
 	}
+	out.listColumns()
+	return nil
+}
+
+// listColumns lists the columns that the source must deliver: the target's row, then those of the other sources that the expressions use.
+func (out *change) listColumns() {
 	out.cols = append(out.cols, out.scan.cols...)
 	var need, own colSet
 	own.addList(out.cols)
@@ -90,30 +105,52 @@ func (b *binder) finishChange(sc *scope, out *change, where ast.Expr, returning 
 	for i := range out.returning {
 		addUsed(out.returning[i].e, &need)
 	}
+	for i := range out.actions {
+		for _, e := range append(out.actions[i].conds, out.actions[i].row...) {
+			addUsed(e, &need)
+		}
+	}
 	makes := outputSet(out.source)
 	need.minus(own).each(func(id int) {
 		if makes.has(id) {
 			out.cols = append(out.cols, id)
 		}
 	})
-	return nil
 }
 
 // assignments binds SET into a full new row and the list of columns it may change.
 func (b *binder) assignments(sc *scope, t *catalog.TableDescriptor, scan *scanRel, list []ast.Assignment) ([]expr.Scalar, []int, error) {
 	set := make([]expr.Scalar, len(t.Columns))
+	inParts := map[int]bool{} // columns of which parts have been assigned
 	var changed []int
 	for i := range list {
 		a := &list[i]
-		ords, err := assignmentTargets(t, a, set)
+		ords, err := assignmentTargets(t, a, set, inParts)
 		if err != nil {
 			return nil, nil, err
 		}
-		values, err := b.assignmentValues(sc, t, a, ords)
+		targets := make([]assignTarget, len(ords))
+		for j, ord := range ords {
+			targets[j] = assignTarget{col: &t.Columns[ord], part: parts(a, j), pos: int(a.Pos)}
+			if err := targets[j].check(); err != nil {
+				return nil, nil, err
+			}
+		}
+		values, err := b.assignmentValues(sc, t, a, targets)
 		if err != nil {
 			return nil, nil, err
 		}
 		for j, ord := range ords {
+			if targets[j].part != nil {
+				old := set[ord]
+				if old == nil {
+					old = b.column(scan.cols[ord], 0)
+				}
+				if values[j], err = b.assignPart(sc, &targets[j], old, values[j]); err != nil {
+					return nil, nil, err
+				}
+				inParts[ord] = true
+			}
 			set[ord] = values[j]
 			changed = append(changed, ord)
 		}
@@ -126,16 +163,17 @@ func (b *binder) assignments(sc *scope, t *catalog.TableDescriptor, scan *scanRe
 	return set, changed, nil
 }
 
-func assignmentTargets(t *catalog.TableDescriptor, a *ast.Assignment, set []expr.Scalar) ([]int, error) {
+func assignmentTargets(t *catalog.TableDescriptor, a *ast.Assignment, set []expr.Scalar, inParts map[int]bool) ([]int, error) {
 	ords := make([]int, len(a.Columns))
 	for i, name := range a.Columns {
 		ord := t.ColumnNamed(name)
 		if ord < 0 {
 			return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", name, t.Name).At(int(a.Pos))
 		}
-		dup := set[ord] != nil
-		for _, have := range ords[:i] {
-			dup = dup || have == ord
+		whole := parts(a, i) == nil
+		dup := set[ord] != nil && (whole || !inParts[ord])
+		for j, have := range ords[:i] {
+			dup = dup || have == ord && (whole || parts(a, j) == nil)
 		}
 		if dup {
 			return nil, pgerror.New(pgerror.SyntaxError, "multiple assignments to same column \"%s\"", name)
@@ -146,22 +184,22 @@ func assignmentTargets(t *catalog.TableDescriptor, a *ast.Assignment, set []expr
 }
 
 // assignmentValues binds the right side of one assignment: a value, a row of values, or a subquery.
-func (b *binder) assignmentValues(sc *scope, t *catalog.TableDescriptor, a *ast.Assignment, ords []int) ([]expr.Scalar, error) {
+func (b *binder) assignmentValues(sc *scope, t *catalog.TableDescriptor, a *ast.Assignment, targets []assignTarget) ([]expr.Scalar, error) {
 	sc.in("UPDATE", false, false)
-	if len(ords) == 1 {
+	if len(targets) == 1 {
 		if row, ok := a.Value.(*ast.Row); !ok || len(row.Elems) != 1 {
-			x, err := b.assignmentValue(sc, t, ords[0], a.Value)
+			x, err := b.assignmentValue(sc, t, &targets[0], a.Value)
 			return []expr.Scalar{x}, err
 		}
 	}
 	switch v := a.Value.(type) {
 	case *ast.Row:
-		if len(v.Elems) != len(ords) {
+		if len(v.Elems) != len(targets) {
 			return nil, pgerror.New(pgerror.SyntaxError, "number of columns does not match number of values").At(int(v.Pos))
 		}
-		out := make([]expr.Scalar, len(ords))
-		for i, ord := range ords {
-			x, err := b.assignmentValue(sc, t, ord, v.Elems[i])
+		out := make([]expr.Scalar, len(targets))
+		for i := range targets {
+			x, err := b.assignmentValue(sc, t, &targets[i], v.Elems[i])
 			if err != nil {
 				return nil, err
 			}
@@ -169,12 +207,12 @@ func (b *binder) assignmentValues(sc *scope, t *catalog.TableDescriptor, a *ast.
 		}
 		return out, nil
 	case *ast.Subquery:
-		out, err := sc.assignedSubquery(v, len(ords))
+		out, err := sc.assignedSubquery(v, len(targets))
 		if err != nil {
 			return nil, err
 		}
-		for i, ord := range ords {
-			if out[i], err = b.assign(out[i], &t.Columns[ord], int(v.Pos)); err != nil {
+		for i := range targets {
+			if out[i], err = b.assign(out[i], &targets[i], int(v.Pos)); err != nil {
 				return nil, err
 			}
 		}
@@ -192,18 +230,21 @@ func (sc *scope) assignedSubquery(v *ast.Subquery, n int) ([]expr.Scalar, error)
 	return out, err
 }
 
-func (b *binder) assignmentValue(sc *scope, t *catalog.TableDescriptor, ord int, e ast.Expr) (expr.Scalar, error) {
-	c := &t.Columns[ord]
+func (b *binder) assignmentValue(sc *scope, t *catalog.TableDescriptor, target *assignTarget, e ast.Expr) (expr.Scalar, error) {
+	c := target.col
 	if _, ok := e.(*ast.Default); ok {
-		return b.defaultOf(t, ord)
+		if target.part != nil {
+			return nil, target.errDefault()
+		}
+		return b.defaultOf(t, t.Ordinal(c.ID))
 	}
 	if c.Identity == "ALWAYS" {
 		return nil, pgerror.New(generatedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).
 			WithDetail("Column \"%s\" is an identity column defined as GENERATED ALWAYS.", c.Name)
 	}
-	x, err := sc.expr(e)
+	x, err := sc.valueFor(e, c.Type, castAssignment, startOf(e))
 	if err != nil {
 		return nil, err
 	}
-	return b.assign(x, c, startOf(e))
+	return b.assign(x, target, startOf(e))
 }

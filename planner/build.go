@@ -27,6 +27,11 @@ type Options struct {
 	// Access is that of whoever plans the statement: a schema that the role may not use contains nothing for it. nil: everything can be
 	// seen.
 	Access *catalog.Access
+	// RowSecurityOff: a statement that policies would affect is refused with 42501.
+	RowSecurityOff bool
+	// Present is the schema in force for a statement that is planned under another one, of an older snapshot or of the past: its policies and
+	// roles decide. nil: it is the resolver's.
+	Present catalog.Resolver
 	// Rows are rows that the statement may name, outside of all that it reads. Their parameters come before others.
 	Rows []InputRow
 	// RowsOf is the table whose rows Rows are; nil: reading them needs no privilege.
@@ -37,45 +42,58 @@ type Options struct {
 	Trace func(rule, tree string)
 }
 
-// Build plans a Query, Insert, Update or Delete.
+// Build plans a Query, Insert, Update, Delete or Merge.
 //
 // Errors are *pgerror.Error with PostgreSQL's SQLSTATE and the position in the text, or errors of the resolver.
 func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *builtin.Env, opts Options) (*Plan, error) {
 	b := &binder{ctx: ctx, r: r, env: env, opts: opts, noSlots: opts.NoSlots}
+	b.declareParams()
 	p := &physical{b: b}
-	plan := &Plan{SchemaVersion: r.Version(), SearchPath: catalog.Path(r)}
+	plan := &Plan{SchemaVersion: r.Version(), SearchPath: catalog.Path(r), ObjectsVersion: r.Grants().ObjectsVersion}
 	outer := b.rowScope()
 	var err error
 	switch s := stmt.(type) {
 	case *ast.Query:
-		b.travels = s
+		b.travels, b.top = s, s.With
 		plan.AsOf = s.AsOf() != nil
 		err = p.planQuery(plan, s, outer)
-	case *ast.Insert:
-		err = p.planChange(plan, "INSERT", func() (*change, error) { return b.bindInsert(s, outer) })
-	case *ast.Update:
-		err = p.planChange(plan, "UPDATE", func() (*change, error) { return b.bindUpdate(s, outer) })
-	case *ast.Delete:
-		err = p.planChange(plan, "DELETE", func() (*change, error) { return b.bindDelete(s, outer) })
 	default:
-		err = pgerror.New(pgerror.InternalError, "%T is not planned", stmt)
+		b.top = ast.WithOf(stmt)
+		err = p.planChange(plan, stmt, outer)
 	}
 	if err != nil {
 		return nil, err
 	}
+	if err := p.planModifying(plan); err != nil {
+		return nil, err
+	}
+	p.complete(plan)
+	return plan, nil
+}
+
+// complete gives a plan what was found while its root was planned.
+func (p *physical) complete(plan *Plan) {
+	b := p.b
 	plan.ParamTypes = b.params
 	plan.Inputs = p.inputs
 	plan.Relations = b.relations
+	plan.Names = b.names
+	plan.Types = b.types
 	plan.Needs = b.needs
 	plan.Subqueries = b.subs
 	plan.Locks = b.locks
+	if a := b.opts.Access; b.byRole {
+		plan.Role, plan.Roles, plan.Guarded = a.Role, a.Roles, b.guarded
+	}
+	if b.opts.Present != nil {
+		plan.PresentVersion = b.opts.Present.Version()
+	}
 	plan.Changes = p.changes
 	plan.SinglePoint = plan.ReadOnly && len(p.ctes) == 0 && b.subs == 0 && !b.volatile && !plan.AsOf && readsOneKey(plan.Root)
 	for _, c := range p.ctes {
 		plan.CTEs = append(plan.CTEs, c.node)
 	}
 	plan.SetProperties()
-	return plan, nil
 }
 
 // readsOneKey reports whether the tree is a PointGet that needs no second read, under nodes that read nothing.
@@ -83,14 +101,11 @@ func readsOneKey(n Node) bool {
 	switch n := n.(type) {
 	case *PointGet:
 		return !n.Fetch
-	case *Project, *Filter, *Limit, *Sort, *TopN, *Aggregate, *Distinct:
+	case *Project, *Filter, *Limit, *Sort, *TopN, *Aggregate, *WindowAgg, *Distinct:
 		return readsOneKey(n.Children()[0])
 	}
 	return false
 }
-
-// ResolveType resolves a type as written.
-func ResolveType(t *ast.TypeName) (types.Type, error) { return typeOf(*t) }
 
 // BindExpr binds an expression over one row of a table, as in CHECK constraints, defaults, and ALTER COLUMN … USING; if
 // t is nil, no column may be named. The value is coerced to want as for an assignment; the zero Type leaves it as it is.
@@ -127,6 +142,11 @@ func (p *physical) planQuery(plan *Plan, s *ast.Query, outer *scope) error {
 	if err != nil {
 		return err
 	}
+	return p.finishQuery(plan, q)
+}
+
+// finishQuery plans a bound query.
+func (p *physical) finishQuery(plan *Plan, q *query) error {
 	if err := p.b.checkParams(); err != nil {
 		return err
 	}
@@ -152,27 +172,17 @@ func (p *physical) output(q *query) Node {
 	return pn.node
 }
 
-// planChange plans an INSERT, UPDATE or DELETE.
-func (p *physical) planChange(plan *Plan, tag string, bind func() (*change, error)) error {
-	c, err := bind()
+// planChange plans an INSERT, UPDATE, DELETE or MERGE.
+func (p *physical) planChange(plan *Plan, stmt ast.Statement, outer *scope) error {
+	c, err := p.b.bindChange(stmt, outer)
 	if err != nil {
 		return err
 	}
 	if err := p.b.checkParams(); err != nil {
 		return err
 	}
-	c.source = p.rewrite(c.source)
-	if p.err != nil {
-		return p.err
-	}
-	switch tag {
-	case "INSERT":
-		plan.Root = p.insert(c)
-	case "UPDATE":
-		plan.Root = p.update(c)
-	default:
-		plan.Root = p.delete(c)
-	}
-	plan.Tag, plan.Returns = tag, c.returning != nil
+	plan.Root = p.change(c)
+	plan.Tag, plan.Returns = c.tag, c.returning != nil
+	plan.Writes = append(plan.Writes, c.table)
 	return p.err
 }

@@ -92,7 +92,7 @@ func (m *memCatalog) table(words []string, body string, kind catalog.RelationKin
 	t.NextIndexID = 2
 	for _, def := range splitTop(body) {
 		f := strings.Fields(def)
-		typ, err := types.ParseTypeName(f[1])
+		typ, err := types.ParseTypeName(f[1], nil)
 		if err != nil {
 			return err
 		}
@@ -194,6 +194,7 @@ func (m *memCatalog) SchemaExists(_ context.Context, schema string) (bool, error
 
 func (m *memCatalog) Roles() *catalog.Roles { return catalog.NewRoles() }
 
+func (m *memCatalog) Types() *catalog.Types   { return catalog.NewTypes() }
 func (m *memCatalog) Grants() *catalog.Grants { return catalog.NewGrants() }
 
 func (m *memCatalog) Schemas(context.Context) ([]string, error) { return []string{"public"}, nil }

@@ -7,13 +7,29 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
+// change makes the node of a bound change.
+func (p *physical) change(c *change) Node {
+	if c.source = p.rewrite(c.source); p.err != nil {
+		return &Values{}
+	}
+	switch c.tag {
+	case "INSERT":
+		return p.insert(c)
+	case "UPDATE":
+		return p.update(c)
+	case "MERGE":
+		return p.merge(c)
+	}
+	return p.delete(c)
+}
+
 // insert makes the node of an INSERT.
 func (p *physical) insert(c *change) Node {
 	in := p.exact(c.source, c.cols, 0)
 	if p.err != nil {
 		return in.node
 	}
-	n := &Insert{Table: c.table, Input: in.node, Checks: p.checks(c.table, c.scan)}
+	n := &Insert{Table: c.table, Input: in.node, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan), Guards: c.guarded}
 	var changed []int
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	if c.conflict != nil {
@@ -36,6 +52,7 @@ func (p *physical) onConflict(c *change) *OnConflict {
 			p.rewriteIn(cf.where)
 			oc.Where = p.compile(cf.where, both)
 		}
+		oc.Policies = append(p.policies(cf.existing, c.scan), p.policies(cf.policies, c.scan)...)
 	}
 	return oc
 }
@@ -53,7 +70,7 @@ func (p *physical) update(c *change) Node {
 		return in.node
 	}
 	p.rewriteAllIn(c.set)
-	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan)}
+	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan)}
 	n.Observed = observed(c.table, c.changed)
 	n.Set = p.compileAll(c.set, c.cols)
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}

@@ -233,16 +233,28 @@ func (c *checker) shapes(n Node) {
 		c.all(n.GroupBy, n.Input.Columns())
 		for i := range n.Aggs {
 			c.all(n.Aggs[i].Args, n.Input.Columns())
+			c.all(n.Aggs[i].Direct, n.Input.Columns())
 			c.expr(n.Aggs[i].Filter, n.Input.Columns())
 			c.keys(n.Aggs[i].OrderBy, n.Input.Columns())
 		}
 		c.width(n, len(n.GroupBy)+len(n.Aggs))
+	case *Expand:
+		c.all(n.Keys, n.Input.Columns())
+		for _, s := range n.Sets {
+			if len(s.Has) != len(n.Keys) || len(s.Marks) != len(n.Sets[0].Marks) {
+				c.fail("a grouping set of %d keys and %d marks", len(s.Has), len(s.Marks))
+			}
+		}
+		c.width(n, len(n.Input.Columns())+len(n.Keys)+len(n.Sets[0].Marks)+1)
+	case *WindowAgg:
+		c.window(n)
 	case *Sort:
 		c.keys(n.Keys, n.Input.Columns())
 	case *TopN:
 		c.keys(n.Keys, n.Input.Columns())
 		c.all([]expr.Scalar{n.Limit, n.Offset}, nil)
 	case *Limit:
+		c.keys(n.Ties, n.Input.Columns())
 		c.all([]expr.Scalar{n.Limit, n.Offset}, nil)
 	case *Distinct:
 		c.all(n.On, n.Input.Columns())
@@ -265,6 +277,32 @@ func (c *checker) shapes(n Node) {
 	default:
 		c.changes(n)
 	}
+}
+
+func (c *checker) window(n *WindowAgg) {
+	row := n.Input.Columns()
+	c.all(n.PartitionBy, row)
+	c.keys(n.OrderBy, row)
+	for _, k := range n.OrderBy {
+		if _, ok := k.Expr.(*expr.Column); !ok {
+			c.fail("a window is ordered by %s", k.Expr)
+		}
+	}
+	for _, b := range []WindowBound{n.Frame.Start, n.Frame.End} {
+		c.expr(b.Offset, nil)
+		if b.InRange != nil && (b.InRange.Offset.OID != b.Offset.Type().OID || b.InRange.Value.OID != n.OrderBy[0].Expr.Type().OID) {
+			c.fail("a frame over %s by %s", n.OrderBy[0].Expr.Type(), b.Offset.Type())
+		}
+	}
+	for i := range n.Calls {
+		call := &n.Calls[i]
+		c.all(call.Args, row)
+		c.expr(call.Filter, row)
+		if (call.Func == nil) == (call.Agg == nil) {
+			c.fail("window call %d has a function and an aggregate, or none", i)
+		}
+	}
+	c.width(n, len(row)+len(n.Calls))
 }
 
 func (c *checker) changes(n Node) {

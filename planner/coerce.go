@@ -28,6 +28,15 @@ func (b *binder) coerce(e expr.Scalar, t types.Type, how castContext, pos int) (
 	if from == t || (from.OID == t.OID && t.Mod < 0) {
 		return e, nil
 	}
+	if t.IsDomain() {
+		return b.coerceToDomain(e, t, how, pos)
+	}
+	if from.IsDomain() {
+		e = undomain(e)
+		if from = e.Type(); from == t || (from.OID == t.OID && t.Mod < 0) {
+			return e, nil
+		}
+	}
 	if from.OID == types.OIDUnknown {
 		x, err := b.coerceUnknown(e, t, how, pos)
 		if err != nil {
@@ -48,6 +57,9 @@ func (b *binder) coerce(e expr.Scalar, t types.Type, how castContext, pos int) (
 func (b *binder) cast(e expr.Scalar, t types.Type, how castContext, pos int) (expr.Scalar, error) {
 	if rec, ok := e.(*expr.Record); ok && t.OID == types.OIDRecord {
 		return rec, nil
+	}
+	if rec, ok := expr.Unlabel(e).(*expr.Record); ok && t.IsComposite() {
+		return b.recordAs(rec, t, how, pos)
 	}
 	c, ok := builtin.FindCast(e.Type(), t, how)
 	if !ok {
@@ -104,22 +116,71 @@ func (b *binder) coerceUnknown(e expr.Scalar, t types.Type, how castContext, pos
 
 // parseConst reads an unslotted literal: now, or where its meaning depends on the session, then.
 func (b *binder) parseConst(c *expr.Const, t types.Type, pos int) (expr.Scalar, error) {
+	if t.Def != nil {
+		b.typeLiteral(c, t)
+	}
 	if dependsOnSession(t) {
+		if err := b.fixTime(c, t); err != nil {
+			return nil, at(err, pos)
+		}
 		return &expr.Parse{X: &expr.Const{Value: c.Value, Typ: types.TText}, Typ: t, Pos: pos}, nil
 	}
-	d, err := types.ParseText(t, c.Value.Text(), &types.Format{})
+	f := &types.Format{}
+	if b.env != nil {
+		f.Uncommitted = b.env.Format.Uncommitted
+	}
+	d, err := types.ParseText(t, c.Value.Text(), f)
 	if err != nil {
 		return nil, at(err, pos)
 	}
 	return &expr.Const{Value: d, Typ: t}, nil
 }
 
+// fixTime reads a literal date or time of a statement that may be stored, and writes the value into the syntax tree in a form that means
+// the same in every session: in PostgreSQL the definition of a view or a default contains the value.
+func (b *binder) fixTime(c *expr.Const, t types.Type) error {
+	elem := t
+	if t.IsArray() {
+		elem = t.Elem()
+	}
+	switch elem.OID {
+	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval:
+	default:
+		return nil
+	}
+	for i := range b.texts {
+		if b.texts[i].c != c || b.env == nil {
+			continue
+		}
+		d, err := types.ParseText(t, c.Value.Text(), &b.env.Format)
+		if err != nil {
+			return err
+		}
+		text := (&types.Format{}).Text(d, t)
+		c.Value, b.texts[i].literal.Value = types.Text(text), text
+	}
+	return nil
+}
+
 // dependsOnSession reports whether text of the type reads differently in different sessions.
 func dependsOnSession(t types.Type) bool {
+	if t.HasDomain() {
+		return true // Its constraints are evaluated in the session.
+	}
 	switch t.OID {
 	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval,
-		types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole:
+		types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRegproc, types.OIDRegprocedure, types.OIDRegoper, types.OIDRegoperator, types.OIDACLItem:
 		return true
+	}
+	if m := t.Methods(); m != nil {
+		return m.SessionInput
+	}
+	if t.IsComposite() {
+		for i := range t.Def.Fields {
+			if dependsOnSession(t.Def.Fields[i].Type) {
+				return true
+			}
+		}
 	}
 	elem := t.Elem()
 	return elem.Valid() && dependsOnSession(elem)
@@ -218,14 +279,27 @@ func allUnknown(ts []types.Type) bool {
 	return true
 }
 
+// requireOrder fails for a type without an order, which ORDER BY names.
+func requireOrder(t types.Type, pos int) error {
+	if t.Ordered() {
+		return nil
+	}
+	return pgerror.New(pgerror.UndefinedFunction, "could not identify an ordering operator for type %s", t).
+		WithHint("Use an explicit ordering operator or modify the query.").At(pos)
+}
+
 // operator makes L op R.
 func (b *binder) operator(op string, l, r expr.Scalar, pos int) (expr.Scalar, error) {
+	l, r = undomain(l), undomain(r)
 	if x, err := b.commonOperator(op, l, r, pos); x != nil || err != nil {
 		return x, err
 	}
 	fn, err := builtin.ResolveOperator(op, l.Type(), r.Type())
 	if err != nil {
 		return nil, at(err, pos)
+	}
+	if cmp := expr.ParseCmpOp(op); cmp != 0 && !comparable(cmp, fn.Args[0]) {
+		return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", fn.Args[0].Elem())
 	}
 	args := []expr.Scalar{l, r}
 	if err := b.coerceArgs(fn, args, pos); err != nil {
@@ -288,10 +362,13 @@ func isInt(t types.Type) bool {
 func comparesByItself(t types.Type) bool {
 	switch t.OID {
 	case types.OIDInt4, types.OIDInt8, types.OIDInt2, types.OIDBool, types.OIDFloat8,
-		types.OIDNumeric, types.OIDDate, types.OIDTimestamp, types.OIDTimestamptz, types.OIDUUID:
+		types.OIDNumeric, types.OIDDate, types.OIDTimestamp, types.OIDTimestamptz, types.OIDUUID, types.OIDJSONB:
 		return true
 	}
-	return false
+	if m := t.Methods(); m != nil {
+		return !m.Unordered && m.Borrows == 0
+	}
+	return t.IsEnum()
 }
 
 // posOf returns the position of a literal or parameter, otherwise pos.
@@ -303,6 +380,7 @@ func posOf(e expr.Scalar, pos int) int {
 }
 
 func (b *binder) prefixOperator(op string, x expr.Scalar, pos int) (expr.Scalar, error) {
+	x = undomain(x)
 	fn, err := builtin.ResolveOperator(op, types.Type{}, x.Type())
 	if err != nil {
 		return nil, at(err, pos)

@@ -127,3 +127,11 @@ func (s colSet) each(f func(id int)) {
 		}
 	}
 }
+
+// sameSet reports whether two lists have the same members.
+func sameSet(a, b []int) bool {
+	var x, y colSet
+	x.addList(a)
+	y.addList(b)
+	return x.within(y) && y.within(x)
+}

@@ -25,6 +25,8 @@ type physical struct {
 type physicalCTE struct {
 	def  *cte
 	node Node
+	// works are the working tables that it reads.
+	works map[int]bool
 }
 
 func (p *physical) fail(err error) {
@@ -192,6 +194,9 @@ func (p *physical) subplan(sub *expr.Subquery, cols []int) *expr.Subquery {
 	}
 	pn := p.exact(sr.root, sr.cols, limit)
 	p.outer = p.outer[:len(p.outer)-1]
+	if sr.hidden {
+		hide(pn.node)
+	}
 	out := *sub
 	setProperties(pn.node, false)
 	out.Plan = pn.node

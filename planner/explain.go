@@ -95,6 +95,9 @@ func (x *explainer) line(n Node) string {
 	if x.opts.Actual == nil {
 		return s
 	}
+	if n.base().Hidden {
+		return s + "  (not shown: row security)"
+	}
 	a, ran := x.opts.Actual(n)
 	if !ran {
 		return s + "  (never executed)"
@@ -182,6 +185,9 @@ func accessName(a *Access) string {
 	}
 	if a.Index != &a.Table.Primary {
 		s += "@" + a.Index.Name
+	}
+	if len(a.Policies) > 0 {
+		s += " policies " + strings.Join(a.Policies, ", ")
 	}
 	return s
 }
@@ -323,6 +329,10 @@ func (x *explainer) describeShape(n Node) string {
 		return "ProjectSet " + x.projectSet(n)
 	case *Aggregate:
 		return x.aggregate(n)
+	case *Expand:
+		return "Expand " + plural.Count(len(n.Sets), "grouping set") + ": " + x.list(n.Keys)
+	case *WindowAgg:
+		return x.window(n)
 	case *Sort:
 		s := "Sort " + x.keys(n.Keys)
 		if n.Presorted > 0 {
@@ -332,7 +342,11 @@ func (x *explainer) describeShape(n Node) string {
 	case *TopN:
 		return "TopN" + x.limit(n.Limit, n.Offset) + " by " + x.keys(n.Keys)
 	case *Limit:
-		return "Limit" + x.limit(n.Limit, n.Offset)
+		s := "Limit" + x.limit(n.Limit, n.Offset)
+		if n.Ties != nil {
+			s += " with ties by " + x.keys(n.Ties)
+		}
+		return s
 	case *Distinct:
 		s := "Distinct"
 		if n.On != nil {
@@ -382,6 +396,13 @@ func (x *explainer) aggregate(n *Aggregate) string {
 
 func (x *explainer) call(c *AggregateCall) string {
 	args := x.list(c.Args)
+	if c.Func.OrderedSet() {
+		s := c.Func.Name + "(" + x.list(c.Direct) + ") within group (order by " + x.keys(c.OrderBy) + ")"
+		if c.Filter != nil {
+			s += " filter " + x.print(c.Filter)
+		}
+		return s
+	}
 	if len(c.Args) == 0 {
 		args = "*"
 	}
@@ -437,6 +458,9 @@ func (x *explainer) describeChange(n Node) string {
 				s = "Insert " + n.Table.Name + " on conflict do update"
 			}
 		}
+		if len(n.Guards) > 0 {
+			s += " policies " + strings.Join(n.Guards, ", ")
+		}
 		return s + x.returning(n.Returning)
 	case *Update:
 		parts := make([]string, len(n.Changed))
@@ -446,6 +470,8 @@ func (x *explainer) describeChange(n Node) string {
 		return "Update " + n.Table.Name + " set " + strings.Join(parts, ", ") + x.returning(n.Returning)
 	case *Delete:
 		return "Delete " + n.Table.Name + x.returning(n.Returning)
+	case *Merge:
+		return x.merge(n)
 	}
 	return fmt.Sprintf("%T", n)
 }
@@ -455,4 +481,22 @@ func (x *explainer) returning(es []expr.Scalar) string {
 		return ""
 	}
 	return " returning " + x.list(es)
+}
+
+func (x *explainer) merge(n *Merge) string {
+	s := "Merge " + n.Table.Name
+	for i := range n.Actions {
+		a := &n.Actions[i]
+		if s += " when "; !a.Matched {
+			s += "not "
+		}
+		if s += "matched"; a.Cond != nil {
+			s += " and " + x.print(a.Cond)
+		}
+		s += " then " + strings.ToLower(a.Action)
+		for j, ord := range a.Changed {
+			s += []string{" ", ", "}[min(j, 1)] + n.Table.Columns[ord].Name + " = " + x.print(a.Row[ord])
+		}
+	}
+	return s
 }

@@ -62,6 +62,7 @@ func (b *binder) rowScope() *scope {
 	var need *Need
 	if b.opts.RowsOf != nil {
 		need = b.need(b.opts.RowsOf, acl.None)
+		need.Named = false
 	}
 	sc := newScope(b, nil)
 	for i := range b.opts.Rows {

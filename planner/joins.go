@@ -121,7 +121,7 @@ func (p *physical) roughRows(r rel) float64 {
 		return float64(len(r.rows))
 	case *filterRel:
 		return p.roughRows(r.input) * p.selectivityOf(r.conds)
-	case *projectRel, *sortRel, *distinctRel:
+	case *projectRel, *sortRel, *distinctRel, *barrierRel:
 		return p.roughRows(input(r))
 	}
 	return 1
@@ -363,6 +363,9 @@ func (p *physical) lookup(s *scanRel, on []expr.Scalar, left, need colSet, leftR
 	own.addList(s.cols)
 	var sargs []sarg
 	for i, c := range on {
+		if s.secured && !leakproof(c) {
+			continue
+		}
 		if cmp, ok := c.(*expr.Compare); ok && cmp.Op == expr.EQ && !expr.HasSubquery(c) {
 			sargs = p.appendSargs(sargs, s, own, c, i)
 		}
@@ -463,12 +466,16 @@ func (p *physical) lookupJoin(kind JoinKind, left pnode, s *scanRel, on []expr.S
 		}
 	}
 	sel := p.joinSelectivity(rest, left.est.Rows, 1)
+	joined := len(rest)
 	for i, c := range s.conds {
 		if indexOf(lk.own, i) < 0 {
 			rest = append(rest, c)
 			addUsed(c, &need)
 			sel *= p.selectivity(c)
 		}
+	}
+	if s.secured { // The policies come first.
+		rest = append(rest[joined:len(rest):len(rest)], rest[:joined]...)
 	}
 	rcols, ords := s.delivered(need)
 	both := append(append(make([]int, 0, len(left.cols)+len(rcols)), left.cols...), rcols...)
@@ -478,8 +485,9 @@ func (p *physical) lookupJoin(kind JoinKind, left pnode, s *scanRel, on []expr.S
 	}
 	est := Estimate{Rows: joinRows(kind, left.est.Rows, lk.rows, sel), Cost: left.est.Cost + lk.cost}
 	n := &LookupJoin{Base: p.base(cols, est), Kind: kind, Left: left.node,
-		Access: Access{Table: s.table, Alias: s.alias, Index: lk.index, Ordinals: ords, Fetch: !covers(s, lk.index, need)},
-		Keys:   p.compileAll(lk.keys, left.cols), On: p.conjunction(rest, both)}
+		Access: Access{Table: s.table, Alias: s.alias, Index: lk.index, Ordinals: ords, Fetch: !covers(s, lk.index, need),
+			Policies: s.policies},
+		Keys: p.compileAll(lk.keys, left.cols), On: p.conjunction(rest, both)}
 	return pnode{node: n, cols: cols, order: keptOrder(kind, left.order, lk.unique), est: est}
 }
 

@@ -3,6 +3,7 @@ package planner
 import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -37,6 +38,8 @@ type Base struct {
 	Out   []Column
 	Est   Estimate
 	Props Properties
+	// Hidden: how many rows it has yielded is not for whoever runs the plan, since policies hide some of them.
+	Hidden bool
 }
 
 // Columns returns the output columns.
@@ -76,6 +79,8 @@ type Access struct {
 	Ordinals []int
 	// Fetch: the index does not hold all Ordinals, so rows are fetched by primary key in batches.
 	Fetch bool
+	// Policies are the names of those that hide rows from whoever runs the plan, for EXPLAIN.
+	Policies []string
 }
 
 // Sources.
@@ -140,6 +145,8 @@ type (
 		ID         int
 		Init, Step Node
 		All        bool
+		// Anew are the WITH items that read the working table, by their index in Plan.CTEs: each iteration runs them anew.
+		Anew []int
 	}
 	// WorkScan yields the working table of the enclosing RecursiveUnion with the same ID.
 	WorkScan struct {
@@ -217,11 +224,41 @@ type SortKey struct {
 
 // AggregateCall is one aggregate of an Aggregate node.
 type AggregateCall struct {
-	Func     *builtin.Aggregate
-	Args     []expr.Scalar
+	Func *builtin.Aggregate
+	Args []expr.Scalar
+	// Direct are the direct arguments of an ordered-set aggregate, the same for all rows of a group; OrderBy is its order.
+	Direct   []expr.Scalar
 	Distinct bool
 	Filter   expr.Scalar
 	OrderBy  []SortKey
+}
+
+// GroupingSet is a grouping set of an Expand.
+type GroupingSet struct {
+	Has   []bool  // which of the keys
+	Marks []int64 // values of the calls of GROUPING
+}
+
+// WindowCall is a window function of a WindowAgg, or an aggregate computed over the frame of each row.
+type WindowCall struct {
+	Func   *builtin.WindowFunc // nil: Agg
+	Agg    *builtin.Aggregate
+	Args   []expr.Scalar
+	Filter expr.Scalar // of an aggregate; nil: none
+}
+
+// WindowFrame selects the rows of its partition that make up the frame of a row.
+type WindowFrame struct {
+	Mode       ast.FrameMode
+	Start, End WindowBound
+	Exclude    ast.FrameExclusion
+}
+
+// WindowBound is one end of a frame. Offset is not over a row. InRange is set for an offset in RANGE mode.
+type WindowBound struct {
+	Kind    ast.BoundKind
+	Offset  expr.Scalar
+	InRange *builtin.InRange
 }
 
 // Shape.
@@ -255,6 +292,26 @@ type (
 		Aggs    []AggregateCall
 		Scalar  bool
 		Ordered bool
+		// Empties are the keys of groups that there are even of no input: those of empty grouping sets.
+		Empties []types.Row
+	}
+	// Expand yields each row once for each grouping set: followed by Keys, those that are not of the set NULL, then the
+	// set's Marks, and the set's number.
+	Expand struct {
+		Base
+		Input Node
+		Keys  []expr.Scalar
+		Sets  []GroupingSet
+	}
+	// WindowAgg adds the results of window functions over one window to each row. The input arrives with partitions
+	// together, each in the order of OrderBy; all keys are columns of the input.
+	WindowAgg struct {
+		Base
+		Input       Node
+		PartitionBy []expr.Scalar
+		OrderBy     []SortKey
+		Frame       WindowFrame
+		Calls       []WindowCall
 	}
 	// Sort orders all rows.
 	Sort struct {
@@ -276,6 +333,8 @@ type (
 		Base
 		Input         Node
 		Limit, Offset expr.Scalar
+		// Ties is the order in which the rows arrive, if those that equal the last one by it pass as well.
+		Ties []SortKey
 	}
 	// Distinct drops rows equal in the On columns (all when nil) to an earlier one.
 	Distinct struct {
@@ -319,6 +378,14 @@ type Check struct {
 	Cond expr.Scalar
 }
 
+// PolicyCheck is a condition that policies set for a full table row; it must be true.
+type PolicyCheck struct {
+	Policy string // the name of the restrictive policy; "": one of the permissive policies must hold
+	// Existing: the row is one that exists, and that a conflict would have updated.
+	Existing bool
+	Cond     expr.Scalar
+}
+
 // Changes. Their tables' rows are full rows in the order of Table.Columns, hidden columns included.
 type (
 	// Insert stores the rows of Input, which are full table rows after defaults and casts; a
@@ -328,6 +395,8 @@ type (
 		Table      *catalog.TableDescriptor
 		Input      Node
 		Checks     []Check
+		Policies   []PolicyCheck // of the new row, before Checks
+		Guards     []string      // the names of the policies in force, for EXPLAIN
 		OnConflict *OnConflict
 		Returning  []expr.Scalar // over the stored row; nil: none
 		Observed   *Observed     // nil: the table has no observers
@@ -344,6 +413,7 @@ type (
 		Input     Node
 		Set       []expr.Scalar // full new row: one per table column, over the input row
 		Changed   []int         // ordinals that Set may change
+		Policies  []PolicyCheck // of the new row, before Checks
 		Checks    []Check
 		Returning []expr.Scalar // over the new row followed by the rest of the input row
 		Observed  *Observed     // nil: the table has no observers
@@ -362,7 +432,30 @@ type (
 		// LockedBelow: Input locks its row, see PointGet.LockFirst.
 		LockedBelow bool
 	}
+	// Merge does for each row of Input the first of Actions that applies to it. Input rows start with the target's full row, which is NULL
+	// for a row of the data source that matches none, followed by the columns of the data source.
+	Merge struct {
+		Base
+		Table    *catalog.TableDescriptor
+		Input    Node
+		Key      int // ordinal of a column of the target that is never NULL in a row
+		Actions  []MergeAction
+		Changed  []int // ordinals that some action may update
+		Checks   []Check
+		Observed *Observed // nil: the table has no observers
+	}
 )
+
+// MergeAction is a WHEN clause of MERGE.
+type MergeAction struct {
+	Matched bool
+	Cond    expr.Scalar   // over the input row; nil: always
+	Action  string        // as in ast.MergeWhen
+	Row     []expr.Scalar // UPDATE and INSERT: the full new row, over the input row
+	Changed []int         // UPDATE: ordinals that Row may change
+	// Policies are conditions of the existing row, then of the new one.
+	Policies []PolicyCheck
+}
 
 // OnConflict is the action of Insert if Arbiters (all unique indexes if nil) contain the key.
 type OnConflict struct {
@@ -372,6 +465,8 @@ type OnConflict struct {
 	Set     []expr.Scalar
 	Changed []int
 	Where   expr.Scalar
+	// Policies are conditions of the existing row, before Where, and then of the new one.
+	Policies []PolicyCheck
 }
 
 // Children of the nodes, in evaluation order.
@@ -394,6 +489,8 @@ func (n *Filter) Children() []Node         { return []Node{n.Input} }
 func (n *Project) Children() []Node        { return []Node{n.Input} }
 func (n *ProjectSet) Children() []Node     { return []Node{n.Input} }
 func (n *Aggregate) Children() []Node      { return []Node{n.Input} }
+func (n *Expand) Children() []Node         { return []Node{n.Input} }
+func (n *WindowAgg) Children() []Node      { return []Node{n.Input} }
 func (n *Sort) Children() []Node           { return []Node{n.Input} }
 func (n *TopN) Children() []Node           { return []Node{n.Input} }
 func (n *Limit) Children() []Node          { return []Node{n.Input} }
@@ -403,3 +500,4 @@ func (n *LockRows) Children() []Node       { return []Node{n.Input} }
 func (n *Insert) Children() []Node         { return []Node{n.Input} }
 func (n *Update) Children() []Node         { return []Node{n.Input} }
 func (n *Delete) Children() []Node         { return []Node{n.Input} }
+func (n *Merge) Children() []Node          { return []Node{n.Input} }

@@ -63,6 +63,10 @@ func (p *physical) plan(r rel, a ask) pnode {
 		return p.projectSet(r, a)
 	case *aggRel:
 		return p.aggregate(r, a)
+	case *expandRel:
+		return p.expand(r, a)
+	case *windowRel:
+		return p.window(r, a)
 	case *sortRel:
 		return p.sort(r, a)
 	case *limitRel:
@@ -73,6 +77,8 @@ func (p *physical) plan(r rel, a ask) pnode {
 		return p.setOp(r, a)
 	case *lockRel:
 		return p.lock(r, a)
+	case *barrierRel:
+		return p.barrier(r, a)
 	}
 	return p.source(r)
 }
@@ -116,30 +122,6 @@ func setRows(fn *builtin.SetFunc) float64 {
 		return fn.Estimate
 	}
 	return setFuncRows
-}
-
-// materialise plans a WITH item once.
-func (p *physical) materialise(d *cte) *physicalCTE {
-	if d.index >= 0 {
-		return p.ctes[d.index]
-	}
-	saved := p.outer
-	p.outer = nil
-	pn := p.exact(p.rewrite(d.q.root), d.q.ids(), 0)
-	p.outer = saved
-	c := &physicalCTE{def: d, node: pn.node}
-	d.index = len(p.ctes)
-	p.ctes = append(p.ctes, c)
-	return c
-}
-
-func (p *physical) recursive(r *recursiveRel) pnode {
-	init := p.exact(r.init, r.initCols, 0)
-	step := p.exact(r.step, r.stepCols, 0)
-	rows := (init.est.Rows + step.est.Rows) * recursiveGrowth
-	est := Estimate{Rows: rows, Cost: init.est.Cost + step.est.Cost*recursiveGrowth}
-	return pnode{cols: r.cols, est: est, node: &RecursiveUnion{Base: p.base(r.cols, est), ID: r.id,
-		Init: init.node, Step: step.node, All: r.all}}
 }
 
 // exact plans a tree so that its row is precisely the given columns.
@@ -248,7 +230,7 @@ func (p *physical) readPath(s *scanRel, pa *path, a ask) pnode {
 	}
 	cols, ords := s.delivered(need)
 	// Columns that the key determines are not read for the filter: the index may now be covering.
-	access := Access{Table: s.table, Alias: s.alias, Index: pa.index, Ordinals: ords, Fetch: !covers(s, pa.index, need)}
+	access := Access{Table: s.table, Alias: s.alias, Index: pa.index, Ordinals: ords, Fetch: !covers(s, pa.index, need), Policies: s.policies}
 	est := Estimate{Rows: pa.rows, Cost: pa.cost}
 	filter := p.conjunction(rest, cols)
 	if pa.point {
@@ -551,6 +533,9 @@ func expectedLimit(limit, offset expr.Scalar) float64 {
 
 // limit cuts; over a sort that is really needed it becomes a top-N.
 func (p *physical) limit(r *limitRel, a ask) pnode {
+	if len(r.ties) > 0 {
+		return p.limitWithTies(r, a)
+	}
 	below := a.clone()
 	below.limit = expectedLimit(expr.Rewrite(r.limit, expr.Fold), expr.Rewrite(r.offset, expr.Fold))
 	var keys []SortKey
@@ -680,7 +665,7 @@ func (p *physical) aggregateNode(r *aggRel, aggs []aggregation, in pnode) pnode 
 	if p.err != nil {
 		return in
 	}
-	n := &Aggregate{Input: in.node, Scalar: r.scalar}
+	n := &Aggregate{Input: in.node, Scalar: r.scalar, Empties: r.empties}
 	cols := make([]int, 0, len(r.groups)+len(aggs))
 	rows := 1.0
 	var ids []int
@@ -711,7 +696,7 @@ func (p *physical) aggregateNode(r *aggRel, aggs []aggregation, in pnode) pnode 
 }
 
 func (p *physical) aggregateCall(c *AggregateCall, cols []int) AggregateCall {
-	return AggregateCall{Func: c.Func, Args: p.compileAll(c.Args, cols), Distinct: c.Distinct,
+	return AggregateCall{Func: c.Func, Args: p.compileAll(c.Args, cols), Direct: p.compileAll(c.Direct, cols), Distinct: c.Distinct,
 		Filter: p.compile(c.Filter, cols), OrderBy: p.sortKeys(c.OrderBy, cols)}
 }
 
@@ -776,13 +761,6 @@ func (p *physical) distinctRows(r *distinctRel, a ask) pnode {
 		}
 	}
 	return pnode{node: n, cols: in.cols, order: order, est: est}
-}
-
-func sameSet(a, b []int) bool {
-	var x, y colSet
-	x.addList(a)
-	y.addList(b)
-	return x.within(y) && y.within(x)
 }
 
 func indexOf(list []int, id int) int {

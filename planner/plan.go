@@ -16,8 +16,13 @@ type Input struct {
 
 // Plan answers one statement. Immutable and shared between sessions.
 type Plan struct {
-	Root       Node
-	CTEs       []Node // materialised WITH items, in order of dependence
+	Root Node
+	CTEs []Node // materialised WITH items, in order of dependence
+	// Modifying are the indexes of the data-modifying ones, in the order in which they are run to their end behind Root: those that are
+	// written last come first.
+	Modifying []int
+	// Writes are the tables that the statement changes, that of Root first.
+	Writes     []*catalog.TableDescriptor
 	ParamTypes []types.Type
 	Inputs     []Input
 	// ReadOnly: no row is written or locked.
@@ -30,7 +35,7 @@ type Plan struct {
 	Locks string
 	// Changes is the call of percodb.changes, nil if there is none.
 	Changes *Changes
-	// Tag is the command tag's first word: SELECT, INSERT, UPDATE, DELETE.
+	// Tag is the command tag's first word: SELECT, INSERT, UPDATE, DELETE, MERGE.
 	Tag string
 	// Returns: the statement returns rows (SELECT, RETURNING).
 	Returns bool
@@ -38,12 +43,31 @@ type Plan struct {
 	// valid while the version, or the Version of every relation, is the same.
 	SchemaVersion uint64
 	Relations     []*catalog.TableDescriptor
+	// ObjectsVersion is that of the resolver's grants: the plan lists the functions whose privileges had been changed then.
+	ObjectsVersion uint64
+	// Types are the user-defined types that it used; the plan is valid while their Version is the same as well.
+	Types []*types.Defined
 	// SearchPath is the one in which the resolver found unqualified names.
 	SearchPath []string
+	// Names are the relations that the statement names without a schema: the plan is valid while the search path finds the same ones.
+	Names []FoundName
 	// Needs are the privileges that running the plan needs, which Authorize checks.
 	Needs []*Need
+	// Role is the role whose policies the plan applies, 0 if no table in it has row level security: the plan is for no other role, and
+	// for no other Roles. Guarded: there are policies that are in force for the role.
+	Role    uint32
+	Roles   *catalog.Roles
+	Guarded bool
+	// PresentVersion is the version of the schema whose policies are in the plan; 0: SchemaVersion.
+	PresentVersion uint64
 	// Subqueries counts the subplans in expressions; their IDs are below it.
 	Subqueries int
+}
+
+// FoundName is a name without a schema, and the id of the relation that it stands for.
+type FoundName struct {
+	Name string
+	ID   uint64
 }
 
 // Command names the statement as PostgreSQL does where it refuses one.

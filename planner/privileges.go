@@ -1,45 +1,73 @@
 package planner
 
 import (
+	"strings"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// Need is a privilege that running a plan needs: on a relation and its columns, or USAGE of a schema that the statement names. A plan
-// has one for each relation that its text names, and Authorize checks them; nothing else in a statement with a plan decides who may
+// Need is a privilege that running a plan needs: on a relation and its columns, USAGE of a schema that the statement names, or EXECUTE
+// of a function. A plan has one for each relation that its text names, and Authorize checks them; nothing else in a statement with a plan decides who may
 // run it.
 type Need struct {
-	Relation *catalog.TableDescriptor // nil: Schema
+	Relation *catalog.TableDescriptor // nil: Schema or Function
 	Schema   string
+	Function string // the signature of a function whose privileges have been changed, "" for another need
 	Pos      int
 	// As is the role whose privileges count: that of the owner of the view which names the relation; 0: whoever runs the statement.
 	As uint32
 	// Privileges are those needed. Of Select, Insert and Update, those on all of the columns below do as well, or on any column if there
 	// are none.
-	Privileges                  acl.Privileges
+	Privileges acl.Privileges
+	// Named: the statement names the relation, so that the role has to use its schema; views and bodies name what was found before.
+	Named bool
+	// Observer is one whose changes the statement takes, which needs the privileges of its owner; nil: none.
+	Observer                    *catalog.ObserverDescriptor
 	Selected, Inserted, Updated colSet // ordinals
 }
 
 // need adds what the statement needs of a relation to be read or written.
 func (b *binder) need(t *catalog.TableDescriptor, p acl.Privileges) *Need {
-	n := &Need{Relation: t, As: b.as, Privileges: p}
+	n := &Need{Relation: t, As: b.as, Privileges: p, Named: len(b.views) == 0}
 	b.needs = append(b.needs, n)
 	return n
 }
 
 // needSchema adds the use of a schema by its name.
 func (b *binder) needSchema(name ast.TableName) {
-	if name.Schema == "" || len(b.views) > 0 { // Views name what was found when they were created.
+	if name.Schema == "" || len(b.views) > 0 || b.stored > 0 { // Views and policies name what was found when they were created.
 		return
 	}
 	for _, n := range b.needs {
-		if n.Relation == nil && n.Schema == name.Schema {
+		if n.Relation == nil && n.Function == "" && n.Schema == name.Schema {
 			return
 		}
 	}
 	b.needs = append(b.needs, &Need{Schema: name.Schema, Pos: int(name.Pos), Privileges: acl.Usage})
+}
+
+// needFunction adds the use of a function, by its signature. Only functions whose privileges somebody has changed are listed: all roles
+// may use the others. AS OF SYSTEM TIME lists every function, since the privileges of the present decide. A plan is made anew when such privileges change (Plan.ObjectsVersion).
+func (b *binder) needFunction(f interface{ Signature() string }) {
+	grants := b.r.Grants()
+	past := b.travels != nil && b.travels.AsOf() != nil
+	if len(grants.Objects) == 0 && !past {
+		return
+	}
+	signature := f.Signature()
+	if signature == "" || !past && grants.ObjectACL(acl.Function, signature) == nil {
+		return
+	}
+	for _, n := range b.needs {
+		if n.Function == signature {
+			return
+		}
+	}
+	b.needs = append(b.needs, &Need{Function: signature, Privileges: acl.Execute})
 }
 
 // selectColumn notes that the statement reads a column.
@@ -67,17 +95,44 @@ func (p *Plan) Authorize(a *catalog.Access) error {
 		if n.As != 0 && n.As != a.Role {
 			as = a.As(n.As)
 		}
+		if n.Function != "" {
+			if a.Object(acl.Function, n.Function, acl.Execute) == 0 { // Also in a view, whoever owns it.
+				return functionDenied(n.Function)
+			}
+			continue
+		}
 		if n.Relation == nil {
 			if as.Schema(n.Schema, acl.Usage) == 0 {
 				return SchemaDenied(n.Schema, n.Pos)
 			}
 			continue
 		}
-		if !n.granted(as) {
-			return RelationDenied(n.Relation)
+		if err := n.authorize(as); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// authorize returns 42501 unless the role has what is needed of the relation.
+func (n *Need) authorize(a *catalog.Access) error {
+	switch {
+	case !n.granted(a):
+		return RelationDenied(n.Relation)
+	case n.Observer != nil && !a.Owns(n.Observer.OwnerOID()):
+		return pgerror.New(pgerror.InsufficientPrivilege, "must be owner of observer %s", n.Observer.Name)
+	}
+	return nil
+}
+
+// functionDenied is the error of a role that may not execute a function with a signature.
+func functionDenied(signature string) error {
+	name, _, _ := strings.Cut(signature, "(")
+	kind := "function"
+	if builtin.IsAggregate(name) {
+		kind = "aggregate"
+	}
+	return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for %s %s", kind, name)
 }
 
 // granted reports whether the role has the privileges needed of a relation.

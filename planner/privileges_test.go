@@ -30,6 +30,12 @@ func usedBy(n Node) (tables []*catalog.TableDescriptor, p acl.Privileges) {
 		return []*catalog.TableDescriptor{n.Table}, acl.Update
 	case *Delete:
 		return []*catalog.TableDescriptor{n.Table}, acl.Delete
+	case *Merge:
+		var p acl.Privileges
+		for _, a := range n.Actions {
+			p |= map[string]acl.Privileges{"INSERT": acl.Insert, "UPDATE": acl.Update, "DELETE": acl.Delete}[a.Action]
+		}
+		return []*catalog.TableDescriptor{n.Table}, p
 	case *LockRows:
 		for _, target := range n.Targets {
 			tables = append(tables, target.Table)
@@ -85,7 +91,7 @@ func TestNodesAreAuthorized(t *testing.T) {
 		}
 		return true
 	})
-	known := []string{"PointGet", "Scan", "Changes", "VirtualScan", "LookupJoin", "LockRows", "Insert", "Update", "Delete"}
+	known := []string{"PointGet", "Scan", "Changes", "VirtualScan", "LookupJoin", "LockRows", "Insert", "Update", "Delete", "Merge"}
 	slices.Sort(declared)
 	slices.Sort(known)
 	if !slices.Equal(declared, known) {

@@ -29,6 +29,9 @@ func (p *Plan) SetProperties() {
 		setProperties(n, alone)
 	}
 	setProperties(p.Root, alone)
+	if len(p.Modifying) > 0 {
+		p.deferWrites()
+	}
 }
 
 // setProperties sets the properties of a node and of those below it; alone reports that the plan has no other trees.
@@ -48,7 +51,7 @@ func setProperties(n Node, alone bool) {
 		props.ReadsAhead = alone && !n.Fetch && !n.WholeKeys && (len(n.Spans) == 0 || len(n.Spans) == 1 && !hasEach(&n.Spans[0]))
 	case *Values:
 		props.AtMostOne = len(n.Rows) <= 1
-	case *Filter, *Project, *Limit, *TopN, *Sort:
+	case *Filter, *Project, *Limit, *TopN, *Sort, *WindowAgg:
 		*props = n.Children()[0].base().Props
 	case *LockRows:
 		*props = n.Input.base().Props
@@ -65,13 +68,13 @@ func setProperties(n Node, alone bool) {
 		n.Unique = len(n.Keys) == len(n.Index.Columns) && n.uniqueIndex()
 		props.EachRowOnce = keepsLeft(n.Kind, n.Left)
 	case *Insert:
-		n.Direct = !hasSubquery(n.Returning)
+		n.Direct = !hasSubquery(n.Returning) && !readsInPolicies(n.Policies)
 		if c := n.OnConflict; c != nil {
-			n.Direct = n.Direct && !hasSubquery(c.Set) && !expr.HasSubquery(c.Where)
+			n.Direct = n.Direct && !hasSubquery(c.Set) && !expr.HasSubquery(c.Where) && !readsInPolicies(c.Policies)
 		}
 		n.Gather = !n.Input.base().Props.AtMostOne && (!alone || readsTable(n.Input, n.Table.ID))
 	case *Update:
-		n.Direct = writesDirectly(n.Input, n.Returning)
+		n.Direct = writesDirectly(n.Input, n.Returning) && !readsInPolicies(n.Policies)
 		n.LockedBelow = locksItsRow(n.Input)
 	case *Delete:
 		n.Direct = writesDirectly(n.Input, n.Returning)
@@ -121,6 +124,11 @@ func writesDirectly(input Node, returning []expr.Scalar) bool {
 
 // hasSubquery reports whether an expression has a subquery, which reads tables when it is evaluated.
 func hasSubquery(es []expr.Scalar) bool { return slices.ContainsFunc(es, expr.HasSubquery) }
+
+// readsInPolicies reports whether a condition of a policy reads tables.
+func readsInPolicies(checks []PolicyCheck) bool {
+	return slices.ContainsFunc(checks, func(c PolicyCheck) bool { return expr.HasSubquery(c.Cond) })
+}
 
 // locksItsRow reports whether a change's input reads a row by its primary key and no filter can reject it: the key is
 // then locked before it is read, and a transaction that has to wait for the lock reads only once.

@@ -4,6 +4,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // rel is a step of a query in its logical form, which the binder makes and the rules rewrite. Columns have IDs, unique
@@ -23,6 +24,11 @@ type (
 		conds []expr.Scalar
 		stats *catalog.TableStats // nil until requested
 		need  *Need               // what reading its columns needs; nil: nothing
+		// barrier holds back the rows that the policies of the table hide; nil: there is none.
+		barrier  *barrierRel
+		policies []string // the names of those in force
+		// secured: the policies are among conds, so that other conditions must be leakproof.
+		secured bool
 	}
 	// valuesRel yields rows of expressions.
 	valuesRel struct {
@@ -82,16 +88,36 @@ type (
 		groups []projection
 		aggs   []aggregation
 		scalar bool
+		// empties are the keys of groups that there are even of no input, in the order of groups.
+		empties []types.Row
+	}
+	// expandRel yields each row once for each grouping set, see Expand.
+	expandRel struct {
+		input rel
+		keys  []projection
+		sets  []GroupingSet
+		marks []int // columns of GROUPING
+		set   int   // column of the set's number
+	}
+	// windowRel adds the columns of window functions over one window to rows that arrive in its order. Its keys are
+	// columns.
+	windowRel struct {
+		input     rel
+		partition []int
+		order     []SortKey
+		frame     WindowFrame
+		calls     []windowing
 	}
 	// sortRel orders.
 	sortRel struct {
 		input rel
 		keys  []SortKey
 	}
-	// limitRel skips and cuts.
+	// limitRel skips and cuts. Rows that ties does not tell from the last one pass as well; nil: none do.
 	limitRel struct {
 		input         rel
 		limit, offset expr.Scalar
+		ties          []SortKey
 	}
 	// distinctRel removes rows equal in on to an earlier one. cols are the available columns.
 	distinctRel struct {
@@ -134,6 +160,12 @@ type aggregation struct {
 	name string
 }
 
+// windowing is a window function's column.
+type windowing struct {
+	id   int
+	call WindowCall
+}
+
 func (*scanRel) rel()       {}
 func (*valuesRel) rel()     {}
 func (*setFuncRel) rel()    {}
@@ -145,6 +177,8 @@ func (*filterRel) rel()     {}
 func (*projectRel) rel()    {}
 func (*projectSetRel) rel() {}
 func (*aggRel) rel()        {}
+func (*expandRel) rel()     {}
+func (*windowRel) rel()     {}
 func (*sortRel) rel()       {}
 func (*limitRel) rel()      {}
 func (*distinctRel) rel()   {}
@@ -190,6 +224,18 @@ func outputs(r rel, s *colSet) {
 		for i := range r.aggs {
 			s.add(r.aggs[i].id)
 		}
+	case *expandRel:
+		outputs(r.input, s)
+		for i := range r.keys {
+			s.add(r.keys[i].id)
+		}
+		s.addList(r.marks)
+		s.add(r.set)
+	case *windowRel:
+		outputs(r.input, s)
+		for i := range r.calls {
+			s.add(r.calls[i].id)
+		}
 	case *setOpRel:
 		s.addList(r.cols)
 	default:
@@ -215,6 +261,10 @@ func input(r rel) rel {
 		return r.input
 	case *aggRel:
 		return r.input
+	case *expandRel:
+		return r.input
+	case *windowRel:
+		return r.input
 	case *sortRel:
 		return r.input
 	case *limitRel:
@@ -222,6 +272,8 @@ func input(r rel) rel {
 	case *distinctRel:
 		return r.input
 	case *lockRel:
+		return r.input
+	case *barrierRel:
 		return r.input
 	}
 	return nil
@@ -238,6 +290,10 @@ func mapInputs(r rel, f func(rel) rel) {
 		r.input = f(r.input)
 	case *aggRel:
 		r.input = f(r.input)
+	case *expandRel:
+		r.input = f(r.input)
+	case *windowRel:
+		r.input = f(r.input)
 	case *sortRel:
 		r.input = f(r.input)
 	case *limitRel:
@@ -245,6 +301,8 @@ func mapInputs(r rel, f func(rel) rel) {
 	case *distinctRel:
 		r.input = f(r.input)
 	case *lockRel:
+		r.input = f(r.input)
+	case *barrierRel:
 		r.input = f(r.input)
 	case *joinRel:
 		r.left, r.right = f(r.left), f(r.right)
@@ -297,6 +355,12 @@ func mapExprs(r rel, f func(expr.Scalar) expr.Scalar) {
 		for i := range r.aggs {
 			mapAggregate(&r.aggs[i].call, f)
 		}
+	case *expandRel:
+		for i := range r.keys {
+			r.keys[i].e = f(r.keys[i].e)
+		}
+	case *windowRel:
+		r.mapExprs(f)
 	case *sortRel:
 		for i := range r.keys {
 			r.keys[i].Expr = f(r.keys[i].Expr)
@@ -308,6 +372,9 @@ func mapExprs(r rel, f func(expr.Scalar) expr.Scalar) {
 		if r.offset != nil {
 			r.offset = f(r.offset)
 		}
+		for i := range r.ties {
+			r.ties[i].Expr = f(r.ties[i].Expr)
+		}
 	}
 }
 
@@ -315,11 +382,38 @@ func mapAggregate(c *AggregateCall, f func(expr.Scalar) expr.Scalar) {
 	for i := range c.Args {
 		c.Args[i] = f(c.Args[i])
 	}
+	for i := range c.Direct {
+		c.Direct[i] = f(c.Direct[i])
+	}
 	if c.Filter != nil {
 		c.Filter = f(c.Filter)
 	}
 	for i := range c.OrderBy {
 		c.OrderBy[i].Expr = f(c.OrderBy[i].Expr)
+	}
+}
+
+// mapExprs is mapExprs for a windowRel.
+func (r *windowRel) mapExprs(f func(expr.Scalar) expr.Scalar) {
+	for i := range r.order {
+		r.order[i].Expr = f(r.order[i].Expr)
+	}
+	for _, b := range [2]*WindowBound{&r.frame.Start, &r.frame.End} {
+		if b.Offset != nil {
+			b.Offset = f(b.Offset)
+		}
+	}
+	for i := range r.calls {
+		mapWindowCall(&r.calls[i].call, f)
+	}
+}
+
+func mapWindowCall(c *WindowCall, f func(expr.Scalar) expr.Scalar) {
+	for i := range c.Args {
+		c.Args[i] = f(c.Args[i])
+	}
+	if c.Filter != nil {
+		c.Filter = f(c.Filter)
 	}
 }
 
@@ -330,6 +424,8 @@ type subRel struct {
 	free colSet
 	// exists: only the number of rows matters.
 	exists bool
+	// hidden: of a policy, so that its readers must not learn how many rows it has been evaluated for.
+	hidden bool
 	// rewritten is set once the rules were applied to root.
 	rewritten bool
 }

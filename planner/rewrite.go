@@ -151,6 +151,12 @@ func (p *physical) push(r rel, conds []expr.Scalar) rel {
 		down, stay := split(conds, func(c expr.Scalar) bool { return used(c).within(setOf(r.on)) && !hazard(c) })
 		r.input = p.push(r.input, down)
 		return keep(r, stay)
+	case *windowRel:
+		// A condition over the partition's keys keeps or drops whole partitions.
+		others := outputSet(r).minus(setOf(r.partition))
+		down, stay := split(conds, func(c expr.Scalar) bool { return !used(c).intersects(others) && !hazard(c) })
+		r.input = p.push(r.input, down)
+		return keep(r, stay)
 	case *projectSetRel:
 		makes := outputSet(r.input)
 		down, stay := split(conds, func(c expr.Scalar) bool { return !usesMade(c, r, makes) && !hazard(c) })
@@ -159,6 +165,8 @@ func (p *physical) push(r rel, conds []expr.Scalar) rel {
 	case *sortRel:
 		r.input = p.push(r.input, conds)
 		return r
+	case *barrierRel:
+		return p.pushBarrier(r, conds)
 	case *setOpRel:
 		return p.pushSetOp(r, conds)
 	}
@@ -201,7 +209,7 @@ func split(conds []expr.Scalar, down func(expr.Scalar) bool) (yes, no []expr.Sca
 func (p *physical) pushScan(s *scanRel, conds []expr.Scalar) rel {
 	var stay []expr.Scalar
 	for _, c := range conds {
-		if !expr.HasSubquery(c) || p.keyWorthy(s, c) {
+		if (!expr.HasSubquery(c) || p.keyWorthy(s, c)) && (!s.secured || leakproof(c)) {
 			s.conds = append(s.conds, c)
 		} else {
 			stay = append(stay, c)
@@ -275,7 +283,7 @@ func (r *projectRel) substitute(c expr.Scalar) (expr.Scalar, bool) {
 // pushAggregate moves conditions over group keys below the grouping. Without keys there is one row whatever the input,
 // so no condition may be moved.
 func (p *physical) pushAggregate(r *aggRel, conds []expr.Scalar) rel {
-	if r.scalar {
+	if r.scalar || len(r.empties) > 0 {
 		r.input = p.push(r.input, nil)
 		return keep(r, conds)
 	}

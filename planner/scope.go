@@ -1,6 +1,11 @@
 package planner
 
 import (
+	"slices"
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -27,6 +32,8 @@ type scope struct {
 	aggsOK bool // aggregates are permitted
 	inAgg  bool // inside an aggregate's arguments
 	setsOK bool // set-returning functions are permitted
+	winsOK bool // window functions are permitted
+	inWin  bool // inside a window function's arguments
 }
 
 // barredItems is a range of a scope's items to which the FROM item being bound must not refer, though it may refer to
@@ -34,12 +41,18 @@ type scope struct {
 type barredItems struct {
 	from, to int
 	joined   bool // by RIGHT or FULL JOIN
+	// unmatched: they are the target of a MERGE, in a clause for rows that it does not have.
+	unmatched bool
 }
 
 // hold refuses a reference to item i if it is barred.
 func (r *barredItems) hold(i int, alias string, pos int) error {
 	if i < r.from || i >= r.to {
 		return nil
+	}
+	if r.unmatched {
+		return pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", alias).At(pos).
+			WithHint("There is an entry for table \"" + alias + "\", but it cannot be referenced from this part of the query.")
 	}
 	e := pgerror.New(pgerror.InvalidColumnReference, "invalid reference to FROM-clause entry for table \"%s\"", alias).At(pos)
 	if r.joined {
@@ -65,9 +78,10 @@ func (sc *scope) holdColumn(name string, pos int) error {
 type nsItem struct {
 	schema, alias string
 	cols          []nsCol
-	rel           bool // may be named as a qualifier
-	given         bool // its columns are parameters
-	open          bool // its columns may be named without one
+	system        []nsCol // those of a table that only their names refer to
+	rel           bool    // may be named as a qualifier
+	given         bool    // its columns are parameters
+	open          bool    // its columns may be named without one
 	scan          *scanRel
 	query         *query // of a subquery or view
 	view          *Need  // of a view: what reading it needs
@@ -93,6 +107,9 @@ type selectState struct {
 	// groupSets are those of sets that GROUP BY groups by: they run before the grouping.
 	groupSets []setProjection
 	grouped   bool
+	groupings []groupingCall
+	// windows are the entries of its WINDOW clause and the specifications of OVER.
+	windows []*windowDef
 }
 
 func newScope(b *binder, outer *scope) *scope {
@@ -104,9 +121,10 @@ func newScope(b *binder, outer *scope) *scope {
 	return sc
 }
 
-// in sets the clause being bound and what it may contain.
+// in sets the clause being bound and what it may contain. Where aggregates may stand, so may window functions, except in
+// HAVING.
 func (sc *scope) in(clause string, aggs, sets bool) {
-	sc.clause, sc.aggsOK, sc.setsOK = clause, aggs, sets
+	sc.clause, sc.aggsOK, sc.setsOK, sc.winsOK = clause, aggs, sets, aggs && clause != "HAVING"
 }
 
 // value makes the expression for a column in sight.
@@ -145,10 +163,15 @@ type limitScope struct {
 	named bool
 }
 
+// tracker finds the deepest scope, up to that at depth, whose columns an aggregate's arguments name; -1: none.
+type tracker struct{ depth, deepest int }
+
 // touch records for aggregates and limits being bound that a column of the scope at depth was named.
 func (b *binder) touch(depth int) {
 	for _, t := range b.trackers {
-		*t = max(*t, depth)
+		if depth <= t.depth { // Deeper ones are of subqueries in the aggregate's arguments.
+			t.deepest = max(t.deepest, depth)
+		}
 	}
 	for i := range b.limits {
 		l := &b.limits[i]
@@ -172,6 +195,9 @@ func (sc *scope) columnRef(e *ast.ColumnRef) (expr.Scalar, error) {
 func (sc *scope) bareColumn(name string, pos int) (expr.Scalar, error) {
 	for at := sc; at != nil; at = at.outer {
 		col, n := at.find(name)
+		if n == 0 {
+			col, n = at.findSystem(name)
+		}
 		if n > 1 {
 			return nil, pgerror.New(pgerror.AmbiguousColumn, "column reference \"%s\" is ambiguous", name).At(pos)
 		}
@@ -220,6 +246,21 @@ func (sc *scope) find(name string) (*nsCol, int) {
 			if it.cols[j].name == name {
 				found = &it.cols[j]
 				n++
+			}
+		}
+	}
+	return found, n
+}
+
+// findSystem is find for system columns.
+func (sc *scope) findSystem(name string) (found *nsCol, n int) {
+	for i := range sc.items {
+		if it := &sc.items[i]; it.open {
+			for j := range it.system {
+				if it.system[j].name == name {
+					found = &it.system[j]
+					n++
+				}
 			}
 		}
 	}
@@ -298,6 +339,11 @@ func (sc *scope) qualifiedColumn(schema, table, name string, pos int) (expr.Scal
 		}
 		found = &it.cols[i]
 	}
+	for i := range it.system {
+		if found == nil && it.system[i].name == name {
+			found = &it.system[i]
+		}
+	}
 	if found == nil {
 		return nil, undefinedColumn(table, name, pos)
 	}
@@ -331,8 +377,23 @@ func (sc *scope) addItem(it nsItem) error {
 	return nil
 }
 
-// typeOf resolves a written type.
-func typeOf(t ast.TypeName) (types.Type, error) {
+// typeOf resolves a written type; the plan depends on it then.
+func (b *binder) typeOf(t ast.TypeName) (types.Type, error) {
+	typ, err := ResolveType(&t, b.r)
+	if err != nil {
+		return typ, err
+	}
+	if typ.Def != nil && len(t.Name) > 1 && b.opts.Access != nil && b.opts.Access.Schema(t.Name[0], acl.Usage) == 0 {
+		return types.Type{}, SchemaDenied(t.Name[0], int(t.Pos))
+	}
+	b.useType(typ)
+	return typ, nil
+}
+
+// ResolveType resolves a type as written. r has the user-defined ones; nil: none can be meant.
+//
+// Errors: 42704 no such type, 3F000 no such schema, those of the modifiers.
+func ResolveType(t *ast.TypeName, r catalog.Resolver) (types.Type, error) {
 	if t.SetOf {
 		return types.Type{}, pgerror.Unsupported("SETOF", "Name the element type.").At(int(t.Pos))
 	}
@@ -340,18 +401,49 @@ func typeOf(t ast.TypeName) (types.Type, error) {
 	if len(name) == 2 && name[0] == "pg_catalog" {
 		name = name[1:]
 	}
-	if len(name) != 1 {
-		full := ""
-		for i, part := range name {
-			if i > 0 {
-				full += "."
-			}
-			full += part
+	if len(name) == 1 {
+		typ, err := types.Lookup(name[0], t.Mods, t.Array)
+		if e, ok := err.(*pgerror.Error); !ok || e.Code != pgerror.UndefinedObject && e.Code != pgerror.FeatureNotSupported {
+			return typ, at(err, int(t.Pos))
 		}
-		return types.Type{}, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", full).At(int(t.Pos))
+		if r != nil {
+			if found := catalog.FindType(r, "", name[0]); found.Valid() {
+				return definedType(t, found)
+			}
+		}
+		return typ, at(err, int(t.Pos))
 	}
-	typ, err := types.Lookup(name[0], t.Mods, t.Array)
-	return typ, at(err, int(t.Pos))
+	if len(name) == 2 && r != nil {
+		if found := catalog.FindType(r, name[0], name[1]); found.Valid() {
+			return definedType(t, found)
+		}
+		if _, exists := r.Grants().Schemas[name[0]]; !exists {
+			return types.Type{}, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", name[0]).At(int(t.Pos))
+		}
+	}
+	return types.Type{}, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", strings.Join(name, ".")).At(int(t.Pos))
+}
+
+// definedType applies the brackets that are written after a user-defined type. It has no modifiers.
+func definedType(t *ast.TypeName, typ types.Type) (types.Type, error) {
+	if len(t.Mods) > 0 {
+		return types.Type{}, pgerror.New(pgerror.SyntaxError, "type modifier is not allowed for type \"%s\"", t.Name[len(t.Name)-1]).At(int(t.Pos))
+	}
+	if t.Array == 0 || typ.IsArray() {
+		return typ, nil
+	}
+	return typ.ArrayOf(), nil
+}
+
+// useType records that the plan depends on a type.
+func (b *binder) useType(t types.Type) {
+	if t.Def != nil && !slices.Contains(b.types, t.Def) {
+		b.types = append(b.types, t.Def)
+		b.useType(t.Def.Parent)
+		for i := range t.Def.Fields {
+			b.useType(t.Def.Fields[i].Type)
+		}
+	}
 }
 
 // at adds a position to an error that has none. Errors of package types may be shared values, so

@@ -77,6 +77,8 @@ func stripShape(r rel) rel {
 			r = s.input
 		case *distinctRel:
 			r = s.input
+		case *windowRel:
+			r = s.input
 		default:
 			return r
 		}
@@ -140,7 +142,7 @@ func extended(r rel, id int) bool {
 			return extended(r.right, id)
 		}
 		return extended(r.left, id)
-	case *filterRel, *sortRel, *limitRel, *distinctRel, *projectRel:
+	case *filterRel, *sortRel, *limitRel, *distinctRel, *projectRel, *barrierRel:
 		return extended(input(r), id)
 	}
 	return true

@@ -108,7 +108,7 @@ func callLarge(env *builtin.Env, ret types.Type, args types.Row, counted int64, 
 func (c *Cast) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	counted := ev.Env.Counted()
 	d, err := eval(c.X, ev, in)
-	if err != nil || d.IsNull() || c.Fn == nil {
+	if err != nil || c.Fn == nil || d.IsNull() && c.Fn.Strict() {
 		return d, err
 	}
 	if d.Large() {
@@ -176,6 +176,7 @@ func isInteger(t types.Type) bool {
 
 // CompareClass returns the type under which values of l and r compare, when they do so as they are.
 func CompareClass(l, r types.Type) (types.Type, bool) {
+	l, r = l.Underlying(), r.Underlying()
 	switch {
 	case isInteger(l) && isInteger(r):
 		return types.TInt8, true

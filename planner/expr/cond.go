@@ -31,13 +31,15 @@ type (
 	}
 	// Array is ARRAY[…].
 	Array struct {
-		Elems []Scalar
-		Typ   types.Type // the array's
+		Elems  []Scalar
+		Typ    types.Type // the array's
+		Nested bool       // Elems are arrays of Typ
 	}
 	// Record is ROW(…).
 	Record struct {
 		Elems []Scalar
-		Names []string // of a whole-row reference's columns; nil otherwise
+		Names []string   // of a whole-row reference's columns; nil otherwise
+		Typ   types.Type // a composite type of as many fields, or record
 		types []types.Type
 	}
 	// Field is a field of a record whose shape is known.
@@ -47,15 +49,6 @@ type (
 		Name  string
 		Typ   types.Type
 	}
-	// Subscript is X[Index].
-	Subscript struct {
-		X, Index Scalar
-		Typ      types.Type
-	}
-	// Slice is X[Low:High]; nil bounds are open.
-	Slice struct {
-		X, Low, High Scalar
-	}
 )
 
 // When is an arm of a Case.
@@ -63,7 +56,7 @@ type When struct{ Cond, Then Scalar }
 
 // NewRecord makes a Record.
 func NewRecord(elems []Scalar, names []string) *Record {
-	r := &Record{Elems: elems, Names: names, types: make([]types.Type, len(elems))}
+	r := &Record{Elems: elems, Names: names, Typ: types.TRecord, types: make([]types.Type, len(elems))}
 	for i, x := range elems {
 		r.types[i] = x.Type()
 	}
@@ -85,17 +78,11 @@ func (m *MinMax) Type() types.Type { return m.Typ }
 // Type returns the array's type.
 func (a *Array) Type() types.Type { return a.Typ }
 
-// Type is record.
-func (*Record) Type() types.Type { return types.TRecord }
+// Type is record, or the composite type.
+func (r *Record) Type() types.Type { return r.Typ }
 
 // Type returns the field's type.
 func (f *Field) Type() types.Type { return f.Typ }
-
-// Type returns the element type.
-func (s *Subscript) Type() types.Type { return s.Typ }
-
-// Type returns the array's type.
-func (s *Slice) Type() types.Type { return s.X.Type() }
 
 // Eval evaluates arms until one holds; later ones are not evaluated.
 func (c *Case) Eval(ev *Context, in types.Row) (types.Datum, error) {
@@ -179,7 +166,7 @@ func (m *MinMax) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	return best, nil
 }
 
-// Eval builds a new array. PostgreSQL has no arrays of NULL arrays here: elements are scalars.
+// Eval builds a new array.
 func (a *Array) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	elems := make([]types.Datum, len(a.Elems))
 	for i, x := range a.Elems {
@@ -188,6 +175,9 @@ func (a *Array) Eval(ev *Context, in types.Row) (types.Datum, error) {
 			return types.Null, err
 		}
 		elems[i] = d
+	}
+	if a.Nested {
+		return types.NestArrays(a.Typ.Elem(), elems)
 	}
 	return types.NewArray(&types.Array{Elem: a.Typ.Elem(), Elems: elems}), nil
 }
@@ -202,7 +192,10 @@ func (r *Record) Eval(ev *Context, in types.Row) (types.Datum, error) {
 		}
 		row[i] = d
 	}
-	return types.NewRecord(r.types, row), nil
+	if r.Typ.Def != nil {
+		return r.Typ.Def.Row(row), nil
+	}
+	return types.NewNamedRecord(r.types, r.Names, row), nil
 }
 
 // Eval takes the field; of NULL it is NULL.
@@ -216,50 +209,4 @@ func (f *Field) Eval(ev *Context, in types.Row) (types.Datum, error) {
 		return types.Null, pgerror.New(pgerror.InternalError, "record has %d fields, field %d wanted", len(rec), f.Index+1)
 	}
 	return rec[f.Index], nil
-}
-
-// Eval takes the element; out of bounds it is NULL.
-func (s *Subscript) Eval(ev *Context, in types.Row) (types.Datum, error) {
-	d, err := s.X.Eval(ev, in)
-	if err != nil {
-		return types.Null, err
-	}
-	i, err := s.Index.Eval(ev, in)
-	if err != nil || d.IsNull() || i.IsNull() {
-		return types.Null, err
-	}
-	elems := d.Array().Elems
-	if n := i.Int(); n >= 1 && n <= int64(len(elems)) {
-		return elems[n-1], nil
-	}
-	return types.Null, nil
-}
-
-// Eval cuts the array; a NULL bound makes NULL.
-func (s *Slice) Eval(ev *Context, in types.Row) (types.Datum, error) {
-	d, err := s.X.Eval(ev, in)
-	if err != nil || d.IsNull() {
-		return types.Null, err
-	}
-	a := d.Array()
-	low, high := int64(1), int64(len(a.Elems))
-	for _, b := range [...]struct {
-		s   Scalar
-		dst *int64
-	}{{s.Low, &low}, {s.High, &high}} {
-		if b.s == nil {
-			continue
-		}
-		v, err := b.s.Eval(ev, in)
-		if err != nil || v.IsNull() {
-			return types.Null, err
-		}
-		*b.dst = v.Int()
-	}
-	low, high = max(low, 1), min(high, int64(len(a.Elems)))
-	out := &types.Array{Elem: a.Elem}
-	if low <= high {
-		out.Elems = a.Elems[low-1 : high]
-	}
-	return types.NewArray(out), nil
 }

@@ -62,8 +62,10 @@ func isStrict(s Scalar) bool {
 	switch s := s.(type) {
 	case *Call:
 		return s.Fn.Strict
-	case *Compare, *IntArith, *FloatArith, *Cast, *Like, *Not:
+	case *Compare, *IntArith, *FloatArith, *Like, *Not:
 		return true
+	case *Cast:
+		return s.Fn == nil || s.Fn.Strict()
 	}
 	return false
 }

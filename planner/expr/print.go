@@ -204,9 +204,11 @@ func (p *Printer) construct(s Scalar) {
 		p.WriteString(")." + s.Name)
 	case *Subscript:
 		p.print(s.X, precUnary+1)
-		p.WriteByte('[')
-		p.print(s.Index, 0)
-		p.WriteByte(']')
+		for _, x := range s.Index {
+			p.WriteByte('[')
+			p.print(x, 0)
+			p.WriteByte(']')
+		}
 	case *Slice:
 		p.slice(s)
 	default:
@@ -364,15 +366,17 @@ func (p *Printer) caseExpr(c *Case) {
 
 func (p *Printer) slice(s *Slice) {
 	p.print(s.X, precUnary+1)
-	p.WriteByte('[')
-	if s.Low != nil {
-		p.print(s.Low, 0)
+	for i := range s.Low {
+		p.WriteByte('[')
+		if s.Low[i] != nil {
+			p.print(s.Low[i], 0)
+		}
+		p.WriteByte(':')
+		if s.High[i] != nil {
+			p.print(s.High[i], 0)
+		}
+		p.WriteByte(']')
 	}
-	p.WriteByte(':')
-	if s.High != nil {
-		p.print(s.High, 0)
-	}
-	p.WriteByte(']')
 }
 
 func not(yes bool) string {

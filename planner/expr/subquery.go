@@ -1,6 +1,9 @@
 package expr
 
-import "github.com/percodb/percodb/sql/types"
+import (
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
+)
 
 type (
 	// ScalarSubquery is (SELECT …) as a value.
@@ -66,6 +69,9 @@ func (s *ArraySubquery) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	elems := make([]types.Datum, len(rows))
 	for i, r := range rows {
 		elems[i] = r[0]
+	}
+	if s.Sub.Types[0].IsArray() {
+		return builtin.ArrayOfArrays(s.Typ.Elem(), elems)
 	}
 	return types.NewArray(&types.Array{Elem: s.Typ.Elem(), Elems: elems}), nil
 }

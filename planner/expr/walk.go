@@ -101,11 +101,13 @@ func moreOperands(s Scalar, f func(*Scalar)) {
 		f(&s.X)
 	case *Subscript:
 		f(&s.X)
-		f(&s.Index)
+		list(s.Index)
 	case *Slice:
 		f(&s.X)
-		optional(&s.Low)
-		optional(&s.High)
+		for i := range s.Low {
+			optional(&s.Low[i])
+			optional(&s.High[i])
+		}
 	case *InSubquery:
 		list(s.X)
 	case *QuantifiedSubquery:
@@ -188,7 +190,7 @@ func shallowMore(s Scalar) Scalar {
 	case *MinMax:
 		return &MinMax{Greatest: s.Greatest, Args: cp(s.Args), Typ: s.Typ}
 	case *Array:
-		return &Array{Elems: cp(s.Elems), Typ: s.Typ}
+		return &Array{Elems: cp(s.Elems), Typ: s.Typ, Nested: s.Nested}
 	case *Record:
 		c := *s
 		c.Elems = cp(s.Elems)
@@ -197,11 +199,9 @@ func shallowMore(s Scalar) Scalar {
 		c := *s
 		return &c
 	case *Subscript:
-		c := *s
-		return &c
+		return &Subscript{X: s.X, Index: cp(s.Index), Typ: s.Typ}
 	case *Slice:
-		c := *s
-		return &c
+		return &Slice{X: s.X, Low: cp(s.Low), High: cp(s.High)}
 	case *ScalarSubquery:
 		c := *s
 		return &c
@@ -469,10 +469,10 @@ func sameMoreNode(a, b Scalar) bool {
 		return ok && a.Greatest == b.Greatest
 	case *Array:
 		b, ok := b.(*Array)
-		return ok && a.Typ == b.Typ
+		return ok && a.Typ == b.Typ && a.Nested == b.Nested
 	case *Record:
-		_, ok := b.(*Record)
-		return ok
+		b, ok := b.(*Record)
+		return ok && a.Typ.Same(b.Typ)
 	case *Field:
 		b, ok := b.(*Field)
 		return ok && a.Index == b.Index
@@ -481,9 +481,14 @@ func sameMoreNode(a, b Scalar) bool {
 		return ok
 	case *Slice:
 		b, ok := b.(*Slice)
-		return ok && (a.Low == nil) == (b.Low == nil) && (a.High == nil) == (b.High == nil)
+		return ok && sameOpen(a.Low, b.Low) && sameOpen(a.High, b.High)
 	}
 	return false
+}
+
+// sameOpen reports whether the same bounds of two slices are open.
+func sameOpen(a, b []Scalar) bool {
+	return slices.EqualFunc(a, b, func(x, y Scalar) bool { return (x == nil) == (y == nil) })
 }
 
 // children returns the operands of s.

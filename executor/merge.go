@@ -1,0 +1,143 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// merge does what MERGE's clauses say for each row of its input. Like PostgreSQL it refuses to change a row twice, but not to insert two rows of
+// one key, which is a unique violation.
+type merge struct {
+	modify
+	locker rowLocker
+	node   *planner.Merge
+	newRow types.Row
+}
+
+func newMerge(ex *execution, input Operator, n *planner.Merge) *merge {
+	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed)
+	o := &merge{
+		node: n, newRow: make(types.Row, len(n.Table.Columns)),
+		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), false),
+	}
+	o.locker.wants = func(row types.Row) (bool, error) {
+		a, err := o.action(row)
+		return a != nil && a.Matched && a.Action != doNothing, err
+	}
+	o.init(ex, input, w, nil)
+	o.seen = newRowSet(w)
+	return o
+}
+
+// doNothing is the action of a clause that leaves its row alone.
+const doNothing = "DO NOTHING"
+
+func (o *merge) Close() error {
+	o.locker.release()
+	return o.modify.Close()
+}
+
+func (o *merge) Next(ctx context.Context) (types.Row, error) { return o.next(ctx, o.run) }
+
+func (o *merge) run(ctx context.Context) error {
+	o.locker.reset()
+	for {
+		row, err := o.locker.next(ctx)
+		if row == nil || err != nil {
+			return err
+		}
+		if err := o.ex.tick(ctx); err != nil {
+			return err
+		}
+		a, err := o.action(row)
+		if err != nil {
+			return err
+		}
+		if a == nil || a.Action == doNothing {
+			continue
+		}
+		if err := o.act(ctx, a, row); err != nil {
+			return err
+		}
+		o.affected++
+	}
+}
+
+// action returns the first clause that applies to a row, nil if there is none.
+func (o *merge) action(row types.Row) (*planner.MergeAction, error) {
+	matched := !row[o.node.Key].IsNull()
+	for i := range o.node.Actions {
+		a := &o.node.Actions[i]
+		if a.Matched != matched {
+			continue
+		}
+		if ok, err := o.ex.holds(a.Cond, row); ok || err != nil {
+			return a, err
+		}
+	}
+	return nil, nil
+}
+
+// act inserts, updates or deletes.
+func (o *merge) act(ctx context.Context, a *planner.MergeAction, row types.Row) error {
+	old := row[:len(o.newRow)]
+	if a.Matched {
+		again, err := o.repeated(old)
+		if err != nil {
+			return err
+		}
+		if again {
+			return pgerror.New(pgerror.CardinalityViolation, "MERGE command cannot affect row a second time").
+				WithHint("Ensure that not more than one source row matches any one target row.")
+		}
+		if err := o.passTarget(a.Policies, old); err != nil {
+			return err
+		}
+	}
+	if a.Action == "DELETE" {
+		return o.writer.delete(ctx, old)
+	}
+	if err := o.ex.evalAll(a.Row, row, o.newRow); err != nil {
+		return err
+	}
+	if !a.Matched {
+		if err := o.writer.fillRowID(ctx, o.newRow); err != nil {
+			return err
+		}
+	}
+	if err := o.pass(a.Policies, o.newRow, false); err != nil {
+		return err
+	}
+	if err := o.writer.check(o.newRow); err != nil {
+		return err
+	}
+	if a.Matched {
+		return o.writer.update(ctx, old, o.newRow)
+	}
+	return o.writer.insert(ctx, o.newRow)
+}
+
+// passTarget returns 42501 unless the policies let a row of the target be changed.
+func (o *merge) passTarget(policies []planner.PolicyCheck, old types.Row) error {
+	for i := range policies {
+		p := &policies[i]
+		if !p.Existing {
+			continue
+		}
+		ok, err := o.ex.holds(p.Cond, old)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			name := ""
+			if p.Policy != "" {
+				name = " \"" + p.Policy + "\""
+			}
+			return pgerror.New(pgerror.InsufficientPrivilege, "target row violates row-level security policy%s (USING expression) for table \"%s\"", name, o.writer.table.Name)
+		}
+	}
+	return nil
+}
