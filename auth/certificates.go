@@ -6,6 +6,8 @@ import (
 	"encoding/asn1"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/percodb/percodb/internal/tlsfiles"
 )
@@ -26,6 +28,18 @@ func serverConfig(set *tlsfiles.Set) *tls.Config {
 		config.ClientCAs, config.ClientAuth = set.Authorities, tls.VerifyClientCertIfGiven
 	}
 	return config
+}
+
+// CipherNames lists the cipher suites that serverConfig offers with TLS 1.2: those with forward secrecy that crypto/tls has. Those of TLS 1.3
+// cannot be chosen.
+func CipherNames() string {
+	var names []string
+	for _, suite := range tls.CipherSuites() {
+		if slices.Contains(suite.SupportedVersions, tls.VersionTLS12) && strings.HasPrefix(suite.Name, "TLS_ECDHE_") {
+			names = append(names, suite.Name)
+		}
+	}
+	return strings.Join(names, ":")
 }
 
 var (

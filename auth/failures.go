@@ -39,6 +39,7 @@ type failing struct {
 	count   int
 	since   time.Time // of the count
 	waiting int
+	checked int // passwords that are being checked
 }
 
 func newFailures() *failures {
@@ -49,8 +50,8 @@ func newFailures() *failures {
 	return &failures{byAddr: lru, now: time.Now}
 }
 
-// key is whom a failure is counted against: an IPv4 address, the IPv6 network of a host, or all clients of the Unix socket.
-func key(addr netip.Addr) netip.Prefix {
+// Network is whom clients are counted by: an IPv4 address, the IPv6 network of a host, or all clients of the Unix socket.
+func Network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
 	p, _ := addr.Prefix(min(addr.BitLen(), 64)) // The zero Addr has no prefix: the zero Prefix.
 	return p
@@ -58,7 +59,7 @@ func key(addr netip.Addr) netip.Prefix {
 
 // at returns the record of an address with its present count, nil if there is none.
 func (f *failures) at(addr netip.Addr) *failing {
-	r, ok := f.byAddr.Get(key(addr))
+	r, ok := f.byAddr.Get(Network(addr))
 	if !ok {
 		return nil
 	}
@@ -75,7 +76,7 @@ func (f *failures) add(addr netip.Addr) {
 	r := f.at(addr)
 	if r == nil {
 		r = &failing{since: f.now()}
-		f.byAddr.Add(key(addr), r)
+		f.byAddr.Add(Network(addr), r)
 	}
 	if r.count == 0 {
 		r.since = f.now()
@@ -91,6 +92,31 @@ func delayOf(count int) time.Duration {
 	return min(firstDelay<<min(count-freeFailures-1, 20), maxDelay)
 }
 
+// enter begins the check of a password in clear from an address, of which there are few at the same time; leave ends it. An error is the
+// client's.
+func (f *failures) enter(addr netip.Addr) (leave func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.at(addr)
+	if r == nil {
+		r = &failing{since: f.now()}
+		f.byAddr.Add(Network(addr), r)
+	}
+	if r.checked >= maxWaiting {
+		return nil, errTooMany()
+	}
+	r.checked++
+	return func() {
+		f.mu.Lock()
+		r.checked--
+		f.mu.Unlock()
+	}, nil
+}
+
+func errTooMany() error {
+	return pgerror.New(pgerror.TooManyConnections, "too many failed logins from this address").WithHint("Try again later.")
+}
+
 // wait delays a login from an address. An error is the client's.
 func (f *failures) wait(ctx context.Context, addr netip.Addr) error {
 	f.mu.Lock()
@@ -102,7 +128,7 @@ func (f *failures) wait(ctx context.Context, addr netip.Addr) error {
 	delay := delayOf(r.count)
 	if r.waiting >= maxWaiting {
 		f.mu.Unlock()
-		return pgerror.New(pgerror.TooManyConnections, "too many failed logins from this address").WithHint("Try again later.")
+		return errTooMany()
 	}
 	r.waiting++
 	f.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/percodb/percodb/audit"
 	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -43,6 +43,7 @@ type Options struct {
 	Timeout      time.Duration // 0: DefaultTimeout
 	Roles        Roles
 	Logger       *slog.Logger
+	Audit        *audit.Log // nil: there is none
 }
 
 // Roles looks up the roles of the database.
@@ -68,6 +69,8 @@ type Gate struct {
 	files    *tlsfiles.Keeper // nil: TLS is refused
 	tls      atomic.Pointer[tls.Config]
 	failures *failures
+	refusals *refusals
+	deriving chan struct{} // has the one password in clear that is checked
 }
 
 // NewGate loads the rules and certificates.
@@ -75,7 +78,10 @@ func NewGate(opts Options) (*Gate, error) {
 	if opts.Timeout == 0 {
 		opts.Timeout = DefaultTimeout
 	}
-	g := &Gate{opts: opts, failures: newFailures()}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	g := &Gate{opts: opts, failures: newFailures(), refusals: newRefusals(), deriving: make(chan struct{}, 1)}
 	if err := g.loadRules(); err != nil {
 		return nil, err
 	}
@@ -90,25 +96,36 @@ func NewGate(opts Options) (*Gate, error) {
 	return g, nil
 }
 
-// Reload loads the files again. What cannot be used is logged, and what was in force before stays.
+// Reload loads the files again, and opens the audit log again. What cannot be used is logged, and what was in force before stays.
 func (g *Gate) Reload() {
 	g.reload.Lock()
 	defer g.reload.Unlock()
-	if err := g.loadRules(); err != nil {
-		g.opts.Logger.Error("the rules for clients were not reloaded", "err", err)
+	event := audit.Event{Event: audit.Reload, SQLState: audit.Success}
+	note := func(what string, err error) {
+		if err != nil {
+			g.opts.Logger.Error(what, "err", err)
+			event.SQLState, event.Message = string(pgerror.ConfigFileError), what+": "+err.Error()
+		}
 	}
-	if g.files == nil {
-		return
+	note("the audit log was not opened again", g.opts.Audit.Reopen())
+	note("the rules for clients were not reloaded", g.loadRules())
+	if g.files != nil {
+		err := g.files.Reload()
+		if note("the certificates for clients were not reloaded", err); err == nil {
+			g.tls.Store(serverConfig(g.files.Current()))
+		}
 	}
-	if err := g.files.Reload(); err != nil {
-		g.opts.Logger.Error("the certificates for clients were not reloaded", "err", err)
-		return
-	}
-	g.tls.Store(serverConfig(g.files.Current()))
+	g.opts.Audit.Write(event)
 }
+
+// Audit returns the audit log, nil if there is none.
+func (g *Gate) Audit() *audit.Log { return g.opts.Audit }
 
 // Timeout bounds the time from a client's connection to the end of its authentication.
 func (g *Gate) Timeout() time.Duration { return g.opts.Timeout }
+
+// Certificates returns the paths of the files, which are empty if TLS is refused.
+func (g *Gate) Certificates() tlsfiles.Files { return g.opts.Certificates }
 
 // TLS returns the configuration for a handshake, nil if TLS is refused.
 func (g *Gate) TLS() *tls.Config { return g.tls.Load() }
@@ -122,7 +139,12 @@ func (g *Gate) text() (string, error) {
 		return g.opts.Rules, nil
 	}
 	f, err := os.Open(g.opts.RulesFile)
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("the file of rules %q does not exist", g.opts.RulesFile)
+	case errors.Is(err, os.ErrPermission):
+		return "", fmt.Errorf("no permission to read the file of rules %q; let the user who runs the server read it", g.opts.RulesFile)
+	case err != nil:
 		return "", err
 	}
 	defer f.Close()
@@ -161,61 +183,64 @@ func (g *Gate) loadRules() error {
 	return nil
 }
 
-// Client is a client that asks to be let in.
-type Client struct {
-	Addr           net.Addr             // of its end of the connection
-	TLS            *tls.ConnectionState // nil: the connection is not encrypted
-	ServerCert     *x509.Certificate    // that the client has been shown; nil without TLS
-	User, Database string
-}
-
-// address returns the client's IP address; the zero Addr is a Unix socket.
-func (c *Client) address() netip.Addr {
-	if tcp, ok := c.Addr.(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr()
-	}
-	return netip.Addr{}
-}
-
-// describe names the client as PostgreSQL's messages do.
-func (c *Client) describe() string {
-	host, encryption := "[local]", "no encryption"
-	if addr := c.address(); addr.IsValid() {
-		host = addr.Unmap().String()
-	}
-	if c.TLS != nil {
-		encryption = "SSL encryption"
-	}
-	return fmt.Sprintf("host \"%s\", user \"%s\", database \"%s\", %s", host, c.User, c.Database, encryption)
-}
-
-// Admit decides whether a client is let in. The error is what to end its connection with. conv is used if a password is needed.
-func (g *Gate) Admit(ctx context.Context, c *Client, conv Conversation) error {
+// Admit decides whether a client is let in, and returns the rule by which it is. The error is what to end its connection with,
+// *Refused if the client was refused; Report logs it. conv is used if a password is needed.
+func (g *Gate) Admit(ctx context.Context, c *Client, conv Conversation) (*Rule, error) {
 	login := login{gate: g, ctx: ctx, Client: c}
-	rule := Match(*g.rules.Load(), &Connection{
-		Addr: c.address(), TLS: c.TLS != nil, User: c.User, Database: c.Database, Interfaces: g.interfaces, MemberOf: login.memberOf,
-	})
-	switch {
-	case login.err != nil:
-		return login.err
-	case rule == nil:
-		return g.refuse(c, nil, pgerror.InvalidAuthorization, "no pg_hba.conf entry for "+c.describe(), nil)
-	case rule.Method == Reject:
-		return g.refuse(c, rule, pgerror.InvalidAuthorization, "pg_hba.conf rejects connection for "+c.describe(), nil)
-	}
-	certErr := rule.checkClientCert(c.TLS, c.User)
-	if errors.Is(certErr, errNoClientCert) {
-		return g.refuse(c, rule, pgerror.InvalidAuthorization, certErr.Error(), nil)
+	rule, certErr := login.match()
+	if rule == nil {
+		return nil, certErr
 	}
 	if rule.Method == Password {
 		if err := login.password(conv); err != nil {
-			return login.failed(rule, err)
+			return nil, login.failed(rule, err)
 		}
 	}
 	if certErr != nil {
-		return login.failed(rule, certErr)
+		return nil, login.failed(rule, certErr)
 	}
-	return nil
+	return rule, nil
+}
+
+// MethodFor returns the method by which a user without a certificate is let in now: Trust, Password if the user has one, and Reject
+// in all other cases. The zero Addr is a Unix socket.
+func (g *Gate) MethodFor(user, database string, from netip.Addr, encrypted bool) Method {
+	if encrypted && g.TLS() == nil {
+		return Reject
+	}
+	l := login{gate: g, ctx: context.Background(), Client: &Client{User: user}}
+	rule := Match(*g.rules.Load(), &Connection{
+		Addr: from, TLS: encrypted, User: user, Database: database, Interfaces: g.interfaces, MemberOf: l.memberOf,
+	})
+	switch {
+	case rule == nil || rule.ClientCert != NoClientCert:
+		return Reject
+	case rule.Method == Password && (l.lookUp() != nil || l.role == nil || !l.role.HasPassword()):
+		return Reject
+	}
+	return rule.Method
+}
+
+// match finds the rule for a client. err is why it cannot be let in; with a rule, it is that of its certificate, which it is sent
+// only after its password has been checked.
+func (l *login) match() (rule *Rule, err error) {
+	g, c := l.gate, l.Client
+	rule = Match(*g.rules.Load(), &Connection{
+		Addr: c.Address(), TLS: c.TLS != nil, User: c.User, Database: c.Database, Interfaces: g.interfaces, MemberOf: l.memberOf,
+	})
+	switch {
+	case l.err != nil:
+		return nil, l.err
+	case rule == nil:
+		return nil, refused(nil, pgerror.InvalidAuthorization, "no pg_hba.conf entry for "+c.describe(), nil)
+	case rule.Method == Reject:
+		return nil, refused(rule, pgerror.InvalidAuthorization, "pg_hba.conf rejects connection for "+c.describe(), nil)
+	}
+	certErr := rule.checkClientCert(c.TLS, c.User)
+	if errors.Is(certErr, errNoClientCert) {
+		return nil, refused(rule, pgerror.InvalidAuthorization, certErr.Error(), nil)
+	}
+	return rule, certErr
 }
 
 // login is a client's attempt to be let in.
@@ -242,30 +267,28 @@ func (l *login) memberOf(role string) bool {
 }
 
 // failed is the error of a client that a rule's method has not let in. Errors of the protocol are sent as they are.
-func (l *login) failed(rule *Rule, why error) error {
+func (l *login) failed(rule *Rule, why error) error { return l.failedAs(rule.Method, rule, why) }
+
+func (l *login) failedAs(method Method, rule *Rule, why error) error {
 	if !errors.Is(why, errRefused) {
 		return why
 	}
-	switch rule.Method {
+	switch method {
 	case Password:
-		return l.gate.refuse(l.Client, rule, pgerror.InvalidPassword, "password authentication failed for user \""+l.User+"\"", why)
+		return refused(rule, pgerror.InvalidPassword, "password authentication failed for user \""+l.User+"\"", why)
 	case Cert:
-		return l.gate.refuse(l.Client, rule, pgerror.InvalidAuthorization, "certificate authentication failed for user \""+l.User+"\"", why)
+		return refused(rule, pgerror.InvalidAuthorization, "certificate authentication failed for user \""+l.User+"\"", why)
 	}
-	return l.gate.refuse(l.Client, rule, pgerror.InvalidAuthorization, "\"trust\" authentication failed for user \""+l.User+"\"", why)
+	return refused(rule, pgerror.InvalidAuthorization, "\"trust\" authentication failed for user \""+l.User+"\"", why)
 }
 
-// refuse logs a refusal, with the reason that the client is not sent.
-func (g *Gate) refuse(c *Client, rule *Rule, code pgerror.Code, message string, why error) error {
-	attrs := []any{"address", c.Addr, "user", c.User, "database", c.Database, "message", message}
+// refused is the error of a client that is not let in. rule nil: there is none.
+func refused(rule *Rule, code pgerror.Code, message string, why error) error {
+	e := &Refused{Err: pgerror.New(code, "%s", message), Why: why}
 	if rule != nil {
-		attrs = append(attrs, "line", rule.Line)
+		e.Line = rule.Line
 	}
-	if why != nil {
-		attrs = append(attrs, "reason", why)
-	}
-	g.opts.Logger.Warn("client refused", attrs...)
-	return pgerror.New(code, "%s", message)
+	return e
 }
 
 // interfaces returns the machine's addresses. If they are not known, samehost and samenet match nothing.

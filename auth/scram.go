@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -65,14 +66,14 @@ func (l *login) password(conv Conversation) error {
 	switch {
 	case err != nil:
 		return scramError(challenge)
-	case exchange.AuthzID() != "":
+	case namesAuthorization(message):
 		return pgerror.New(pgerror.FeatureNotSupported, "client uses authorization identity, but it is not supported")
 	}
 	answer, err := conv.Challenge([]byte(challenge))
 	if err != nil {
 		return err
 	}
-	if err := l.gate.failures.wait(l.ctx, l.address()); err != nil {
+	if err := l.gate.failures.wait(l.ctx, l.Address()); err != nil {
 		return err
 	}
 	last, err := exchange.Step(string(answer))
@@ -83,7 +84,7 @@ func (l *login) password(conv Conversation) error {
 		doomed = refusal("the password is wrong")
 	}
 	if doomed != nil {
-		l.gate.failures.add(l.address())
+		l.gate.failures.add(l.Address())
 		return doomed
 	}
 	return conv.Finish([]byte(last))
@@ -101,6 +102,12 @@ func checkMechanism(mechanism string, offered []string, message []byte) error {
 		return malformed("The client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes channel binding data.")
 	}
 	return nil
+}
+
+// namesAuthorization reports whether a first message asks for an authorization identity, which may be the empty name.
+func namesAuthorization(message []byte) bool {
+	_, rest, _ := bytes.Cut(message, []byte(","))
+	return bytes.HasPrefix(rest, []byte("a"))
 }
 
 func malformed(detail string) error {
@@ -155,19 +162,35 @@ func endPoint(cert *x509.Certificate) []byte {
 // verifierOf returns the verifier that a login is checked with. doomed is why it cannot succeed.
 func verifierOf(secret []byte, user string, role *Role) (v *verifier.Verifier, doomed error) {
 	mock := mockVerifier(secret, user) // Made in any case: both cases take the same time.
-	switch {
-	case role == nil:
+	if role == nil {
 		return mock, refusal("role %q does not exist", user)
-	case role.Verifier == "":
-		return mock, refusal("user %q has no password assigned", user)
-	case !role.Expires.IsZero() && time.Now().After(role.Expires):
-		return mock, refusal("user %q has an expired password", user)
 	}
-	stored, ok := verifier.Parse(role.Verifier)
-	if !ok {
-		return mock, refusal("user %q does not have a valid SCRAM secret", user)
+	stored, why := role.verifier()
+	if stored == nil {
+		return mock, refusal("user %q "+why, user)
 	}
 	return stored, nil
+}
+
+// verifier returns that of the role's password, nil if no password lets a client in; why is what the role lacks.
+func (r *Role) verifier() (_ *verifier.Verifier, why string) {
+	switch {
+	case r.Verifier == "":
+		return nil, "has no password assigned"
+	case !r.Expires.IsZero() && time.Now().After(r.Expires):
+		return nil, "has an expired password"
+	}
+	stored, ok := verifier.Parse(r.Verifier)
+	if !ok {
+		return nil, "does not have a valid SCRAM secret"
+	}
+	return stored, ""
+}
+
+// HasPassword reports whether there is a password by which clients can log in as the role now.
+func (r *Role) HasPassword() bool {
+	stored, _ := r.verifier()
+	return stored != nil
 }
 
 // mockSaltBytes is the length of the salts that package verifier and PostgreSQL make.

@@ -84,6 +84,15 @@ func passwordGate(t testing.TB, roles someRoles, log *strings.Builder) *Gate {
 	return gate
 }
 
+// admit has a gate decide on a client, and report a refusal.
+func admit(gate *Gate, c *Client, conv Conversation) error {
+	_, err := gate.Admit(context.Background(), c, conv)
+	if err != nil {
+		gate.Report(c, err)
+	}
+	return err
+}
+
 func clientOf(user string) *Client {
 	return &Client{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 9}, User: user, Database: "percodb"}
 }
@@ -141,7 +150,7 @@ func TestPasswords(t *testing.T) {
 		client := clientOf(c.user)
 		client.ServerCert = c.cert
 		conv := knows(t, c.password, c.binding)
-		err := gate.Admit(context.Background(), client, conv)
+		err := admit(gate, client, conv)
 		if got := describe(err); got != c.want {
 			t.Errorf("%s, %q: %q, want %q", c.user, c.password, got, c.want)
 		}
@@ -177,7 +186,7 @@ func TestUnknownUsersLookKnown(t *testing.T) {
 	gate := passwordGate(t, someRoles{"alice": {Verifier: verifier.New("x").String()}}, &log)
 	salt := func(user string) string {
 		conv := knows(t, "wrong", scram.ChannelBinding{})
-		if err := gate.Admit(context.Background(), clientOf(user), conv); describe(err) != `28P01 password authentication failed for user "`+user+`"` {
+		if err := admit(gate, clientOf(user), conv); describe(err) != `28P01 password authentication failed for user "`+user+`"` {
 			t.Fatal(err)
 		}
 		fields := strings.Split(string(conv.challenge), ",")
@@ -217,6 +226,7 @@ func TestMalformedExchanges(t *testing.T) {
 		{mechanism: mechanismPlain, first: "", want: "08P01 malformed SCRAM message"},
 		{mechanism: mechanismPlain, first: "n,,", want: "08P01 malformed SCRAM message"},
 		{mechanism: mechanismPlain, first: "n,a=other,n=,r=x", want: "0A000 client uses authorization identity, but it is not supported"},
+		{mechanism: mechanismPlain, first: "n,a=,n=,r=x", want: "0A000 client uses authorization identity, but it is not supported"},
 		{mechanism: mechanismPlain, first: "n,,m=x,n=,r=x", want: "08P01 malformed SCRAM message"},
 		{mechanism: mechanismPlain, first: first, final: "", want: "08P01 malformed SCRAM message"},
 		{mechanism: mechanismPlain, first: first, final: "c=biws,r=NONCE", want: "08P01 malformed SCRAM message"},
@@ -230,7 +240,7 @@ func TestMalformedExchanges(t *testing.T) {
 		client := clientOf("alice")
 		client.ServerCert = c.cert
 		conv := &scripted{mechanism: c.mechanism, first: func() []byte { return []byte(c.first) }, final: final(c.final)}
-		if got := describe(gate.Admit(context.Background(), client, conv)); got != c.want {
+		if got := describe(admit(gate, client, conv)); got != c.want {
 			t.Errorf("%s, %q, %q: %q, want %q", c.mechanism, c.first, c.final, got, c.want)
 		}
 	}
@@ -254,7 +264,7 @@ func FuzzSCRAM(f *testing.F) {
 			nonce, _, _ := strings.Cut(strings.TrimPrefix(string(challenge), "r="), ",")
 			return []byte(strings.ReplaceAll(final, "NONCE", nonce))
 		}}
-		err := gate.Admit(context.Background(), client, conv)
+		err := admit(gate, client, conv)
 		var e *pgerror.Error
 		if !errors.As(err, &e) || conv.finished != nil {
 			t.Fatalf("%v, %q", err, conv.finished)
@@ -275,7 +285,7 @@ func TestMemberships(t *testing.T) {
 		t.Fatal(err)
 	}
 	for user, in := range map[string]bool{"ann": true, "bob": true, "eve": false, "nobody": false, "+quoted": true} {
-		if err := gate.Admit(context.Background(), clientOf(user), nil); (err == nil) != in {
+		if err := admit(gate, clientOf(user), nil); (err == nil) != in {
 			t.Errorf("%s: %v", user, err)
 		}
 	}

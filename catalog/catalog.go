@@ -68,21 +68,25 @@ type Catalog struct {
 	lease      lease
 	version    versionLease
 	changing   chan struct{} // holds one token, taken by the schema change under way
+	granting   chan struct{} // the same for a change of privileges that runs alone
 	// changer is the transaction that has the token, 0 if not known; see Change.id.
-	changer   atomic.Uint64
-	ids       block
-	rowIDs    block
-	sequences sequences
-	stats     statsCache
-	secret    struct {
+	changer atomic.Uint64
+	// changerSession is the session of that transaction, waits what sessions wait for.
+	changerSession atomic.Uint32
+	waits          schemaWaits
+	ids            block
+	rowIDs         block
+	sequences      sequences
+	stats          statsCache
+	secret         struct {
 		sync.Mutex
 		value []byte // nil: not read yet
 	}
 
 	mu struct {
 		sync.Mutex
-		recent map[uint64]*schemaSnapshot // the last few, by version
-		last   *schemaSnapshot            // the one read last
+		recent map[uint64]recentSnapshot // the last few, by version
+		last   *schemaSnapshot           // the one read last
 	}
 }
 
@@ -99,13 +103,14 @@ const keepSnapshots = 8
 // New opens the catalog of a store and initializes it in a new store. Close it before db. It returns a *FormatError if
 // another version of percodb wrote it.
 func New(ctx context.Context, db *percolator.DB, opts Options) (*Catalog, error) {
-	c := &Catalog{db: db, opts: opts.ensureDefaults(), changing: make(chan struct{}, 1)}
+	c := &Catalog{db: db, opts: opts.ensureDefaults(), changing: make(chan struct{}, 1), granting: make(chan struct{}, 1)}
 	c.changing <- struct{}{}
+	c.granting <- struct{}{}
 	c.ids = block{catalog: c, key: keyIDs, first: firstUserOID, size: idBlock}
 	c.rowIDs = block{catalog: c, key: keyRowIDs, first: 1, size: rowIDBlock}
 	c.sequences = sequences{catalog: c}
 	c.stats = statsCache{catalog: c}
-	c.mu.recent = map[uint64]*schemaSnapshot{}
+	c.mu.recent = map[uint64]recentSnapshot{}
 	c.gate.mu.tables = map[uint64]*tableGate{}
 	if err := c.bootstrap(ctx); err != nil {
 		return nil, err
@@ -118,6 +123,9 @@ func New(ctx context.Context, db *percolator.DB, opts Options) (*Catalog, error)
 			return nil, err
 		}
 		c.version.start(ctx, c)
+	}
+	if err := c.sweepTemporary(ctx); err != nil {
+		c.opts.Logger.Warn("temporary tables of processes that have ended are left for the next start", "err", err)
 	}
 	return c, nil
 }
@@ -140,6 +148,8 @@ func (c *Catalog) bootstrap(ctx context.Context) error {
 		case "":
 		case formatVersion:
 			return nil
+		case formatWithoutPolicies:
+			return txn.Put(keyFormat, []byte(formatVersion))
 		case formatWithoutRoles:
 			return c.addRoles(ctx, txn)
 		default:
@@ -212,8 +222,10 @@ func (c *Catalog) At(ctx context.Context, txn *percolator.Txn) (Resolver, error)
 }
 
 func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *schemaSnapshot, err error) {
+	var own beneath
 	switch {
 	case txn.Wrote():
+		own = c.beneath(txn.ReadTS())
 	case c.opts.Shared:
 		if s := c.version.at(txn.ReadTS()); s != nil {
 			return s, nil
@@ -226,7 +238,7 @@ func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *schemaSnapsho
 	// A schema change is not a conflict of rows: the guard checks it against what is written, and the schema is read
 	// again when the snapshot is refreshed.
 	err = txn.Aside(func(r percolator.Reader) error {
-		s, err = c.look(ctx, r)
+		s, err = c.look(ctx, r, own)
 		return err
 	})
 	return s, err
@@ -279,27 +291,54 @@ func (c *Catalog) InForce(ctx context.Context, r Resolver) (bool, error) {
 
 // look reads the schema version through r and, unless that version is cached, the schema. Version numbers are never
 // reused, not even those of changes that are rolled back, so the schema cached under a number is valid for every reader
-// of that number.
-func (c *Catalog) look(ctx context.Context, r percolator.Reader) (*schemaSnapshot, error) {
+// of that number. If the transaction of r may have written it itself, own is what it reads beneath its own writes: its number stands for
+// the schema over that only.
+func (c *Catalog) look(ctx context.Context, r percolator.Reader, own beneath) (*schemaSnapshot, error) {
 	version, err := getNumber(ctx, r, keyVersion)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
-	s := c.mu.recent[version]
+	known := c.mu.recent[version]
 	c.mu.Unlock()
-	if s != nil {
-		return s, nil
+	if known.schemaSnapshot != nil && (known.own == beneath{} || known.own == own) {
+		return known.schemaSnapshot, nil
 	}
-	if s, err = c.loadSnapshot(ctx, r); err != nil {
+	s, err := c.loadSnapshot(ctx, r)
+	if err != nil {
 		return nil, err
 	}
-	c.remember(s)
+	c.remember(s, own)
 	return s, nil
 }
 
+// recentSnapshot is a schema that look has read; own is that of the look.
+type recentSnapshot struct {
+	*schemaSnapshot
+	own beneath
+}
+
+// beneath is the committed schema that a transaction with changes of its own reads: its version, or the timestamp as of which it is read
+// if that is not known. The zero value is none.
+type beneath struct {
+	version uint64
+	at      tso.Timestamp
+}
+
+// beneath returns the committed schema as of a timestamp.
+func (c *Catalog) beneath(ts tso.Timestamp) beneath {
+	if c.opts.Shared {
+		if s := c.version.at(ts); s != nil {
+			return beneath{version: s.version}
+		}
+	} else if p := c.settled(); p != nil && ts >= p.since {
+		return beneath{version: p.version}
+	}
+	return beneath{at: ts}
+}
+
 // remember caches s among the recent snapshots and evicts another one if there are too many.
-func (c *Catalog) remember(s *schemaSnapshot) {
+func (c *Catalog) remember(s *schemaSnapshot, own beneath) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for version := range c.mu.recent {
@@ -308,7 +347,7 @@ func (c *Catalog) remember(s *schemaSnapshot) {
 		}
 		delete(c.mu.recent, version)
 	}
-	c.mu.recent[s.version] = s
+	c.mu.recent[s.version] = recentSnapshot{s, own}
 	c.mu.last = s
 }
 
@@ -319,7 +358,7 @@ func (c *Catalog) refresh(ctx context.Context) error {
 		return err
 	}
 	defer txn.Close()
-	s, err := c.look(ctx, txn)
+	s, err := c.look(ctx, txn, beneath{})
 	if err != nil {
 		return err
 	}

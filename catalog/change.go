@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/percodb/percodb/internal/errkind"
@@ -18,6 +19,17 @@ type Change struct {
 	// that of the first, 0 until a change that runs alone closes a table.
 	id    tso.Timestamp
 	token bool // holds catalog.changing
+	// session is Guard.Session, temporary Guard.Temporary.
+	session   uint32
+	temporary *Temporary
+	// local: nothing but temporary relations has been changed.
+	local bool
+	// granting: a change of privileges that runs alone, which holds catalog.granting.
+	granting bool
+	// base is the schema before the transaction's first change, wrote what it has changed since; see meet.
+	base  *schemaSnapshot
+	wrote wrote
+	seen  overlay
 	// committing: counted in catalog.committing.
 	committing bool
 	closed     []uint64 // the tables shut to writers; after a rollback to a savepoint they stay so
@@ -38,20 +50,66 @@ type Change struct {
 type touch struct{ id, base uint64 }
 
 // Change begins or continues the schema changes of the guarded transaction. Within a process one transaction at a time
-// changes the schema; Change waits for the others.
+// changes more of the schema than privileges; Change waits for the others.
 func (g *Guard) Change(ctx context.Context) (*Change, error) {
-	if g.change == nil {
+	if g.change == nil || !g.change.token {
 		c := g.catalog
 		if err := c.takeToken(ctx, g.waiter()); err != nil {
 			return nil, err
 		}
-		g.change = &Change{catalog: c, token: true, markers: newMarkers(c)}
-		if g.txn != nil {
-			g.change.identify(g.txn.StartTS())
+		if g.change == nil {
+			g.change = g.newChange()
 		}
+		g.change.token, g.change.local = true, false
+		c.changerSession.Store(g.Session)
 	}
-	g.change.txn, g.change.markers.limit = g.txn, g.LockTimeout
-	return g.change, nil
+	return g.continueChange(), nil
+}
+
+// ChangePrivileges is Change for owners, roles and privileges: it waits for no open transaction. Those that run alone take turns.
+func (g *Guard) ChangePrivileges(ctx context.Context) (*Change, error) {
+	if g.change == nil {
+		c := g.catalog
+		ch := g.newChange()
+		if g.txn == nil {
+			w := c.watch(ctx, g.waiter(), "", func() []tso.Timestamp { return nil })
+			defer w.stop()
+			if err := w.until(ctx, c.granting, 0); err != nil {
+				return nil, err
+			}
+			ch.granting = true
+		}
+		g.change = ch
+	}
+	g.change.local = false
+	return g.continueChange(), nil
+}
+
+// ChangeTemporary is Change for the session's temporary relations: it waits for nobody, and nobody waits for it.
+func (g *Guard) ChangeTemporary(context.Context) (*Change, error) {
+	if g.change == nil {
+		g.change = g.newChange()
+		g.change.local = true
+	}
+	return g.continueChange(), nil
+}
+
+// Changed reports whether the transaction has changed more of the schema than temporary relations.
+func (g *Guard) Changed() bool { return g.change != nil && !g.change.local }
+
+func (g *Guard) newChange() *Change {
+	return &Change{catalog: g.catalog, markers: newMarkers(g.catalog), session: g.Session, temporary: g.Temporary}
+}
+
+func (g *Guard) continueChange() *Change {
+	ch := g.change
+	if ch.id == 0 && g.txn != nil {
+		ch.identify(g.txn.StartTS())
+	} else if ch.token {
+		ch.catalog.changer.Store(uint64(ch.id))
+	}
+	ch.txn, ch.markers.limit = g.txn, g.LockTimeout
+	return ch
 }
 
 // takeToken waits until no other transaction of the process changes the schema.
@@ -61,6 +119,7 @@ func (c *Catalog) takeToken(ctx context.Context, who waiter) error {
 		return nil
 	default:
 	}
+	who.blockers = func() []uint32 { return []uint32{c.changerSession.Load()} }
 	w := c.watch(ctx, who, "", func() []tso.Timestamp { return known(tso.Timestamp(c.changer.Load())) })
 	defer w.stop()
 	return w.until(ctx, c.changing, 0)
@@ -69,12 +128,36 @@ func (c *Catalog) takeToken(ctx context.Context, who waiter) error {
 // identify sets the id.
 func (ch *Change) identify(id tso.Timestamp) {
 	ch.id, ch.markers.txn = id, id
-	ch.catalog.changer.Store(uint64(id))
+	if ch.token {
+		ch.catalog.changer.Store(uint64(id))
+	}
 }
 
-// Resolver returns the schema as the transaction has made it so far.
+// Resolver returns the schema as the transaction has made it so far, over the one in force. It must be called before the transaction's
+// first change. If others have changed the schema so that what the transaction changes cannot be committed, it is the schema as of the
+// snapshot, or a *ConflictError if privileges are among what they have changed.
 func (ch *Change) Resolver(ctx context.Context) (Resolver, error) {
-	return ch.catalog.at(ctx, ch.txn)
+	s, err := ch.catalog.at(ctx, ch.txn)
+	if err != nil {
+		return nil, err
+	}
+	if ch.local {
+		return ch.temporary.Over(s), nil
+	}
+	if ch.base == nil {
+		ch.base = s
+	}
+	if ch.txn.Isolation() == percolator.ReadCommitted {
+		return ch.temporary.Over(s), nil // Its snapshot is that of the statement.
+	}
+	over, err := ch.over(ctx, s)
+	if conflict := (*ConflictError)(nil); errors.As(err, &conflict) && !conflict.privileges {
+		return ch.temporary.Over(s), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ch.temporary.Over(over), nil
 }
 
 // NewID returns a number never used before.
@@ -85,6 +168,10 @@ func (ch *Change) NewID(ctx context.Context) (uint64, error) { return ch.catalog
 // created need not be closed. After an error t is not closed, although others may be kept out, and Close may be called again.
 func (ch *Change) Close(ctx context.Context, t *TableDescriptor) (err error) {
 	if ch.Closed(t.ID) {
+		return nil
+	}
+	if t.Temporary() { // No other transaction writes it.
+		ch.closed = append(ch.closed, t.ID)
 		return nil
 	}
 	if !slices.Contains(ch.tried, t.ID) {
@@ -149,12 +236,16 @@ func (ch *Change) bump(ctx context.Context) (uint64, error) {
 
 // Create adds a relation. Its ID must come from NewID; its name must be free.
 func (ch *Change) Create(ctx context.Context, t *TableDescriptor) error {
+	if t.Temporary() {
+		return ch.createTemporary(ctx, t)
+	}
 	version, err := ch.bump(ctx)
 	if err != nil {
 		return err
 	}
 	t.Version, t.WriterVersion = version, version
 	ch.touch(t)
+	ch.wrote.relation(t.ID)
 	ch.created = append(ch.created, t.ID)
 	if err := ch.txn.Insert(nameKey(t.Schema, t.Name), encode(t.ID)); err != nil {
 		return err
@@ -165,11 +256,15 @@ func (ch *Change) Create(ctx context.Context, t *TableDescriptor) error {
 // Update replaces the descriptor old by t, which has its ID. If exclusive is set, writers planned under old must not
 // commit any more; the relation must have been closed, or created by this transaction.
 func (ch *Change) Update(ctx context.Context, old, t *TableDescriptor, exclusive bool) error {
+	if t.Temporary() {
+		return ch.updateTemporary(old, t, exclusive)
+	}
 	version, err := ch.bump(ctx)
 	if err != nil {
 		return err
 	}
 	t.Version = version
+	ch.wrote.relation(t.ID)
 	if exclusive {
 		ch.touch(old)
 		t.WriterVersion = version
@@ -187,10 +282,14 @@ func (ch *Change) Update(ctx context.Context, old, t *TableDescriptor, exclusive
 
 // Drop removes a relation with its statistics and its sequence value.
 func (ch *Change) Drop(ctx context.Context, t *TableDescriptor) error {
+	if t.Temporary() {
+		return ch.forgetTemporary(t)
+	}
 	if _, err := ch.bump(ctx); err != nil {
 		return err
 	}
 	ch.touch(t)
+	ch.wrote.relation(t.ID)
 	for _, key := range [][]byte{nameKey(t.Schema, t.Name), idKey(wordRelation, t.ID), idKey(wordStats, t.ID)} {
 		if err := ch.txn.Delete(key); err != nil {
 			return err
@@ -206,6 +305,12 @@ func (ch *Change) Drop(ctx context.Context, t *TableDescriptor) error {
 // not given to another index even if this change fails after having written keys under them. The change's own
 // transaction must begin afterwards.
 func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first uint32, err error) {
+	if own := ch.ownTemporary(tableID); own != nil {
+		next := own.Clone()
+		next.NextIndexID += n
+		ch.temporary.put(tableID, next)
+		return own.NextIndexID, nil
+	}
 	key := idKey(wordRelation, tableID)
 	version, err := ch.NewID(ctx)
 	if err != nil {
@@ -255,11 +360,15 @@ type DroppedSpan struct {
 
 // DropSpan queues keys for the garbage collector.
 func (ch *Change) DropSpan(ctx context.Context, span DroppedSpan) error {
-	id, err := ch.NewID(ctx)
+	return ch.catalog.dropSpan(ctx, ch.txn, span)
+}
+
+func (c *Catalog) dropSpan(ctx context.Context, txn *percolator.Txn, span DroppedSpan) error {
+	id, err := c.NewID(ctx)
 	if err != nil {
 		return err
 	}
-	return ch.txn.Put(idKey(wordDropped, id), encode(span))
+	return txn.Put(idKey(wordDropped, id), encode(span))
 }
 
 // CreateSchema adds a schema.
@@ -268,6 +377,7 @@ func (ch *Change) CreateSchema(ctx context.Context, name string, o Owned) error 
 	if err != nil {
 		return err
 	}
+	ch.wrote.schema(name)
 	return ch.txn.Insert(schemaKey(name), encode(schemaRecord{ID: id, Owned: o}))
 }
 
@@ -276,6 +386,7 @@ func (ch *Change) DropSchema(ctx context.Context, name string) error {
 	if _, err := ch.bump(ctx); err != nil {
 		return err
 	}
+	ch.wrote.schema(name)
 	return ch.txn.Delete(schemaKey(name))
 }
 
@@ -287,6 +398,9 @@ func (ch *Change) CommentSchema(ctx context.Context, name, comment string) error
 // prepare is called when the transaction is ready to commit; it keeps the schema as it will be after the commit. Until
 // finish returns, other transactions read theirs from the store.
 func (ch *Change) prepare(ctx context.Context) (err error) {
+	if ch.local {
+		return nil
+	}
 	if ch.bumped {
 		former := ch.held // of a commit that was too late for it
 		if ch.held, err = ch.catalog.version.hold(ctx); err != nil {
@@ -299,6 +413,10 @@ func (ch *Change) prepare(ctx context.Context) (err error) {
 		ch.committing = true
 		ch.catalog.committing.Add(1)
 	}
+	if ch.bumped && ch.base != nil && ch.txn.Pessimistic() {
+		ch.final, err = ch.meet(ctx)
+		return err
+	}
 	ch.final, err = ch.catalog.at(ctx, ch.txn)
 	return err
 }
@@ -310,6 +428,7 @@ func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error)
 	pending := false
 	switch {
 	case err == nil && commitTS != 0 && ch.final != nil:
+		ch.catalog.remember(ch.final, beneath{})
 		ch.catalog.publish(ch.final, commitTS)
 	case errkind.Of(err) == errkind.Undetermined:
 		ch.catalog.current.Store(nil) // Until then every transaction asks the store itself.
@@ -337,6 +456,11 @@ func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error)
 	if ch.token {
 		ch.token = false
 		ch.catalog.changer.Store(0)
+		ch.catalog.changerSession.Store(0)
 		ch.catalog.changing <- struct{}{}
+	}
+	if ch.granting {
+		ch.granting = false
+		ch.catalog.granting <- struct{}{}
 	}
 }

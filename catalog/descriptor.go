@@ -20,6 +20,16 @@ const (
 	KindVirtual
 )
 
+// CommitAction is ON COMMIT of a temporary table.
+type CommitAction uint8
+
+// The actions.
+const (
+	CommitPreserves CommitAction = iota
+	CommitEmpties
+	CommitDrops
+)
+
 // TableDescriptor is a relation as of one schema change. Immutable once published; Version grows
 // with every change, new statistics included. Schema objects are shown to PostgreSQL clients under
 // OID().
@@ -43,13 +53,21 @@ type TableDescriptor struct {
 	NextIndexID  uint32
 	Checks       []CheckDescriptor
 	Observers    []ObserverDescriptor `json:",omitempty"` // by ID
+	// RowSecurity: the policies decide about rows, for the owner as well if ForceRowSecurity.
+	RowSecurity      bool               `json:",omitempty"`
+	ForceRowSecurity bool               `json:",omitempty"`
+	Policies         []PolicyDescriptor `json:",omitempty"` // by name
 
 	ViewQuery string   // of views: the query's text, names qualified as of creation
 	DependsOn []uint64 // of views: ids of the relations in the query
 	// SecurityInvoker: a view reads with the privileges of whoever reads it, and not with its owner's.
 	SecurityInvoker bool `json:",omitempty"`
+	// SecurityBarrier: conditions of a view's readers are evaluated only for rows of the view, unless they are leakproof.
+	SecurityBarrier bool `json:",omitempty"`
 	Sequence        *SequenceDescriptor
 	Comment         string
+	// OnCommit is what the commit of a transaction does to a temporary table.
+	OnCommit CommitAction `json:",omitempty"`
 	// Rows computes the rows of a KindVirtual relation, and of a sequence read as a table; nil for
 	// others.
 	Rows VirtualRows `json:"-"`
@@ -149,7 +167,7 @@ type ColumnStats struct {
 }
 
 // firstUserOID is where PostgreSQL starts numbering user objects.
-const firstUserOID = 16384
+const firstUserOID = uint64(types.FirstUserOID)
 
 // OID is the relation's number towards PostgreSQL clients.
 func (t *TableDescriptor) OID() uint32 { return uint32(t.ID) }
@@ -207,6 +225,10 @@ func (t *TableDescriptor) Clone() *TableDescriptor {
 	c.Observers = slices.Clone(t.Observers)
 	for i := range c.Observers {
 		c.Observers[i] = c.Observers[i].clone()
+	}
+	c.Policies = slices.Clone(t.Policies)
+	for i := range c.Policies {
+		c.Policies[i] = c.Policies[i].clone()
 	}
 	c.DependsOn = slices.Clone(t.DependsOn)
 	if t.Sequence != nil {

@@ -8,7 +8,8 @@
 // Everything is stored through ordinary transactions under the key prefix 01, as readable JSON
 // (docs/format/catalog.md), so a schema change is atomic with the other writes of its transaction,
 // and is undone by rolling back. Every change raises the schema version, one key that all changes
-// write: of two concurrent changes, one fails with a write conflict.
+// write: of two concurrent changes, one fails with a write conflict, unless one of them is about nothing
+// but owners, roles and privileges, and no object that the other one has changed (Change.meet). Such changes wait for nobody's transaction.
 //
 // The gate. Index entries are written by transactions, so a transaction planned before an index
 // existed must not commit after the index was filled. A schema change that depends on the table's
@@ -69,6 +70,7 @@
 //	I3 Ids of relations, indexes (OID) and sequence values are never used twice, rollbacks and crashes
 //	   included; nor are column ids of one table.
 //	I4 Published descriptors never change.
+//	I5 A cached schema is that of its version, or of a transaction's changes over one committed schema (beneath).
 //
 // Other packages: execution of schema statements (ddl), rows of system tables
 // (catalog/pgcatalog), keys of rows (rowenc).

@@ -20,6 +20,17 @@ func (e *SchemaChangedError) Error() string {
 // Kind implements errkind.Error.
 func (e *SchemaChangedError) Kind() errkind.Kind { return errkind.SchemaChanged }
 
+// ConflictError: other transactions have changed the schema so that this one's change of it cannot be committed. Nothing was
+// committed; another attempt may succeed.
+type ConflictError struct {
+	privileges bool // others have changed owners, roles or privileges
+}
+
+func (*ConflictError) Error() string { return "the schema has been changed by another transaction" }
+
+// Kind implements errkind.Error.
+func (*ConflictError) Kind() errkind.Kind { return errkind.WriteConflict }
+
 // DeadlockError: the transaction would wait for a schema change, whose transaction waits for a row lock of this one, or for
 // another schema change that does. The transaction has not committed and must be rolled back.
 type DeadlockError struct {

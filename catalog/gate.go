@@ -93,6 +93,10 @@ func (g *gate) await(ctx context.Context, c *Catalog, who waiter, writes []table
 		return nil
 	}
 	ids := tableIDs(writes)
+	who.blockers = func() (sessions []uint32) {
+		g.eachCloser(ids, own, func(ch *Change) { sessions = append(sessions, ch.session) })
+		return sessions
+	}
 	w := c.watch(ctx, who, relation, func() []tso.Timestamp { return g.closers(ids, own) })
 	defer w.stop()
 	for changed != nil {
@@ -118,14 +122,19 @@ func (g *gate) closed(writes []tableWrite, own *Change) (changed <-chan struct{}
 
 // closers lists the transactions of others that have one of the tables closed.
 func (g *gate) closers(ids []uint64, own *Change) (txns []tso.Timestamp) {
+	g.eachCloser(ids, own, func(ch *Change) { txns = append(txns, ch.id) })
+	return txns
+}
+
+// eachCloser calls f with the changes of others that have one of the tables closed.
+func (g *gate) eachCloser(ids []uint64, own *Change, f func(*Change)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, id := range ids {
 		if t := g.mu.tables[id]; t != nil && t.closedBy != nil && t.closedBy != own {
-			txns = append(txns, t.closedBy.id)
+			f(t.closedBy)
 		}
 	}
-	return txns
 }
 
 // enter admits a commit to all its tables, or to none.
@@ -209,6 +218,10 @@ func tableIDs(writes []tableWrite) []uint64 {
 type Guard struct {
 	// LockTimeout bounds each wait for schema changes of others; 0: only the context does.
 	LockTimeout time.Duration
+	// Session is the process id of the session whose transactions are guarded (WaitOf); 0: none.
+	Session uint32
+	// Temporary is the session's schema of temporary relations; nil: it has none.
+	Temporary *Temporary
 
 	catalog *Catalog
 	txn     *percolator.Txn
@@ -241,8 +254,8 @@ func (g *Guard) Reset(txn *percolator.Txn) {
 // read it in a transaction that begins afterwards.
 func (g *Guard) Continue(txn *percolator.Txn) {
 	g.txn = txn
-	if g.change != nil {
-		g.change.txn = txn
+	if ch := g.change; ch != nil {
+		ch.txn, ch.bumped, ch.base, ch.wrote = txn, false, nil, wrote{}
 	}
 	txn.SetCommitPermit(g)
 }
@@ -250,6 +263,10 @@ func (g *Guard) Continue(txn *percolator.Txn) {
 // Writes records that the transaction changes rows of t, as planned under t. Call it before the first row is written;
 // rows may then be 0 and be added by a second call.
 func (g *Guard) Writes(t *TableDescriptor, rows int64) {
+	if t.Temporary() {
+		g.Temporary.wrote(t.ID)
+		return
+	}
 	for i := range g.writes {
 		if w := &g.writes[i]; w.table.ID == t.ID {
 			w.rows += rows
@@ -264,34 +281,50 @@ func (g *Guard) Writes(t *TableDescriptor, rows int64) {
 // serializable transactions call it.
 func (g *Guard) Reads(tables []*TableDescriptor) {
 	for _, t := range tables {
-		g.Writes(t, 0)
+		if !t.Temporary() {
+			g.Writes(t, 0)
+		}
 	}
 }
 
 // Mark is a position in a guarded transaction that RollbackTo returns to, together with a savepoint of the transaction.
-type Mark struct{ writes, touched, created int }
+type Mark struct {
+	writes, touched, created, temporary int
+
+	change bool // there is one
+}
 
 // Mark returns the present position.
 func (g *Guard) Mark() Mark {
 	m := Mark{writes: len(g.writes)}
 	if g.change != nil {
-		m.touched, m.created = len(g.change.touched), len(g.change.created)
+		m.change, m.touched, m.created = true, len(g.change.touched), len(g.change.created)
+	}
+	if g.Temporary != nil {
+		m.temporary = len(g.Temporary.undo)
 	}
 	return m
 }
 
-// RollbackTo follows a rollback to a savepoint. A table whose descriptor the transaction no longer writes is checked at commit like
+// RollbackTo follows a rollback to a savepoint. A change that began after it ends: others wait for it no longer. A table whose descriptor the transaction no longer writes is checked at commit like
 // any other: no conflict on the descriptor would show a change that came between. What was written under descriptors that are
 // undone is undone, too.
 func (g *Guard) RollbackTo(m Mark) {
 	if g.change == nil {
 		return
 	}
+	if g.Temporary != nil {
+		g.Temporary.rollbackTo(m.temporary)
+	}
 	undone := g.change.rollbackTo(m)
 	later := slices.DeleteFunc(g.writes[m.writes:], func(w tableWrite) bool {
 		return slices.ContainsFunc(undone, func(t touch) bool { return t.id == w.table.ID })
 	})
 	g.writes = g.writes[:m.writes+len(later)]
+	if !m.change {
+		g.change.finish(context.Background(), 0, nil)
+		g.change = nil
+	}
 }
 
 // Wait returns when no schema change keeps a table closed on which the transaction depends; a transaction that wrote
@@ -309,7 +342,7 @@ func (g *Guard) Wait(ctx context.Context) error {
 
 // waiter is the transaction as one that waits: others wait for it only if it may have row locks.
 func (g *Guard) waiter() waiter {
-	w := waiter{limit: g.LockTimeout}
+	w := waiter{limit: g.LockTimeout, session: g.Session}
 	if g.txn != nil && g.txn.Pessimistic() {
 		w.id = g.txn.StartTS()
 	}
@@ -330,6 +363,9 @@ func (g *Guard) Commit(ctx context.Context) (tso.Timestamp, error) {
 		}
 	}
 	ts, err := txn.Commit(ctx)
+	if err == nil {
+		g.Temporary.end(true)
+	}
 	g.Done(ctx, ts, err)
 	return ts, err
 }
@@ -399,5 +435,6 @@ func (g *Guard) Done(ctx context.Context, commitTS tso.Timestamp, err error) {
 			g.catalog.stats.note(g.writes[i].table.ID, g.writes[i].rows)
 		}
 	}
+	g.Temporary.end(false) // Nothing is left to be undone after a commit.
 	g.txn, g.writes = nil, g.buf[:0]
 }

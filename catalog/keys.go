@@ -30,7 +30,10 @@ const (
 	wordStats    = "stats"    // relation id → statistics
 	wordMember   = "member"   // process → which markers it has seen
 	wordRole     = "role"     // OID → role; 0: the settings of all roles
+	wordType     = "type"     // OID → user-defined type
 	wordDropped  = "dropped"  // id of the record → span to which no descriptor refers any more
+	// wordTemporary: id of a session's temporary relation → its process
+	wordTemporary = "temporary"
 
 	wordObserverError = "observererror" // observer / key of a row → why it is set aside
 	wordSeeding       = "seeding"       // observer → how far its table has been notified

@@ -148,7 +148,7 @@ func (l *lease) read(ctx context.Context) (next *look, registered bool, err erro
 	}
 	defer txn.Close()
 	next.at = txn.StartTS()
-	if next.schemaSnapshot, err = l.catalog.look(ctx, txn); err != nil {
+	if next.schemaSnapshot, err = l.catalog.look(ctx, txn, beneath{}); err != nil {
 		return nil, false, err
 	}
 	if next.closing, err = closing(ctx, txn); err != nil {

@@ -82,7 +82,7 @@ func (m *markers) close(ctx context.Context, t *TableDescriptor) error {
 // set sets the marker of a relation when no other change has one there.
 func (m *markers) set(ctx context.Context, t *TableDescriptor) error {
 	var holder atomic.Uint64
-	w := m.catalog.watch(ctx, waiter{m.txn, m.limit}, t.Name, func() []tso.Timestamp { return known(tso.Timestamp(holder.Load())) })
+	w := m.catalog.watch(ctx, waiter{id: m.txn, limit: m.limit}, t.Name, func() []tso.Timestamp { return known(tso.Timestamp(holder.Load())) })
 	defer w.stop()
 	for {
 		at, other, err := m.put(ctx, t.ID, false)

@@ -42,13 +42,20 @@ func (t *TableDescriptor) EffectiveACL() acl.List {
 	return t.ACL.Or(t.ACLKind(), t.OwnerOID())
 }
 
-// WithPrivilegesOf returns a copy of the relation with the owner and privileges that now has.
+// WithPrivilegesOf returns a copy of the relation with the owner and privileges that now has; none on columns that now lacks.
 func (t *TableDescriptor) WithPrivilegesOf(now *TableDescriptor) *TableDescriptor {
 	c := t.Clone()
 	c.Owned = now.Owned
+	c.RowSecurity, c.ForceRowSecurity = now.RowSecurity, now.ForceRowSecurity
 	for i := range c.Columns {
+		c.Columns[i].ACL = nil
 		if ord := now.Ordinal(c.Columns[i].ID); ord >= 0 {
 			c.Columns[i].ACL = now.Columns[ord].ACL
+		}
+	}
+	for i := range c.Observers {
+		if o := now.ObserverByID(c.Observers[i].ID); o != nil {
+			c.Observers[i].Owner = o.Owner
 		}
 	}
 	return c
@@ -59,6 +66,11 @@ type Grants struct {
 	Database Owned
 	Schemas  map[string]Owned // by name
 	Defaults []DefaultGrant
+	// Objects are the privileges on objects without descriptors that are not those by default. ObjectsVersion is another number each time
+	// they have changed, 0 until then.
+	Objects        []ObjectGrant
+	ObjectsVersion uint64
+	objects        map[objectName]acl.List // an index of Objects
 }
 
 // DefaultGrant is a row of pg_default_acl: the privileges on objects of a kind that a role creates.
@@ -74,6 +86,14 @@ type DefaultGrant struct {
 type grantsRecord struct {
 	Database Owned
 	Defaults []DefaultGrant `json:",omitempty"`
+
+	Objects        []ObjectGrant `json:",omitempty"`
+	ObjectsVersion uint64        `json:",omitempty"`
+}
+
+// record returns what is stored of g.
+func (g *Grants) record() grantsRecord {
+	return grantsRecord{Database: g.Database, Defaults: g.Defaults, Objects: g.Objects, ObjectsVersion: g.ObjectsVersion}
 }
 
 // Default returns the entry for a role and a kind in a schema (0: everywhere), nil if there is none.
@@ -149,7 +169,10 @@ func loadGrants(ctx context.Context, r percolator.Reader, schemas map[string]sch
 	}
 	var rec grantsRecord
 	err = decode(keyGrants, value, &rec)
-	g.Database, g.Defaults = rec.Database, rec.Defaults
+	g.Database, g.Defaults, g.Objects, g.ObjectsVersion = rec.Database, rec.Defaults, rec.Objects, rec.ObjectsVersion
+	if len(g.Objects) > 0 {
+		g.Index()
+	}
 	return g, err
 }
 
@@ -163,6 +186,7 @@ func (ch *Change) changeSchema(ctx context.Context, name string, change func(*sc
 	if _, err := ch.bump(ctx); err != nil {
 		return err
 	}
+	ch.wrote.schema(name)
 	key := schemaKey(name)
 	value, err := ch.txn.Get(ctx, key)
 	if err != nil {
@@ -178,10 +202,27 @@ func (ch *Change) changeSchema(ctx context.Context, name string, change func(*sc
 
 // SetGrants replaces the owner and the privileges of the database, and the default privileges.
 func (ch *Change) SetGrants(ctx context.Context, database Owned, defaults []DefaultGrant) error {
+	return ch.changeGrants(ctx, func(rec *grantsRecord) { rec.Database, rec.Defaults = database, defaults })
+}
+
+// changeGrants changes the record of the owners and privileges of what has no descriptor.
+func (ch *Change) changeGrants(ctx context.Context, change func(*grantsRecord)) error {
 	if _, err := ch.bump(ctx); err != nil {
 		return err
 	}
-	return ch.txn.Put(keyGrants, encode(grantsRecord{Database: database, Defaults: defaults}))
+	ch.wrote.grants = true
+	value, err := ch.txn.Get(ctx, keyGrants)
+	if err != nil {
+		return err
+	}
+	var rec grantsRecord
+	if value != nil {
+		if err := decode(keyGrants, value, &rec); err != nil {
+			return err
+		}
+	}
+	change(&rec)
+	return ch.txn.Put(keyGrants, encode(rec))
 }
 
 // Superuser reports whether the role may do everything.
@@ -267,8 +308,13 @@ func (a *Access) AnyColumn(t *TableDescriptor, want acl.Privileges) bool {
 	return false
 }
 
-// SeesKey reports whether the role may read all columns of an index's key, so that messages may contain its values.
+// SeesKey reports whether the role may read all columns of an index's key in every row, so that messages may contain its values.
 func (a *Access) SeesKey(t *TableDescriptor, ix *IndexDescriptor) bool {
+	return a.RowSecurity(t) != RowSecurityApplies && a.ReadsKey(t, ix)
+}
+
+// ReadsKey reports whether the role may read all columns of an index's key, in the rows that policies let it see.
+func (a *Access) ReadsKey(t *TableDescriptor, ix *IndexDescriptor) bool {
 	if a.Relation(t, acl.Select, false) != 0 {
 		return true
 	}
@@ -282,6 +328,9 @@ func (a *Access) SeesKey(t *TableDescriptor, ix *IndexDescriptor) bool {
 
 // Schema returns which of the privileges the role has on a schema.
 func (a *Access) Schema(name string, want acl.Privileges) acl.Privileges {
+	if IsTemporary(name) { // Only the session's own can be named.
+		return want
+	}
 	o := a.Grants.Schemas[name]
 	have := a.has(o.ACL.Or(acl.Schema, o.OwnerOID()), o.OwnerOID(), want, false)
 	if want&^have&acl.Usage != 0 && (a.inherits(ReadAllDataRole) || a.inherits(WriteAllDataRole)) {

@@ -21,6 +21,8 @@ type Resolver interface {
 	Roles() *Roles
 	// Grants returns the owners and privileges of the database and of schemas; never nil.
 	Grants() *Grants
+	// Types returns the user-defined types; never nil.
+	Types() *Types
 	// Version identifies the state of the whole schema; equal versions mean equal answers.
 	Version() uint64
 }

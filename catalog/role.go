@@ -98,7 +98,7 @@ func builtinRoles() []*Role {
 }
 
 // Predefined reports whether the role is one of PostgreSQL's predefined ones, which cannot be altered or dropped.
-func (r *Role) Predefined() bool { return r.OID != BootstrapSuperuser && r.OID < firstUserOID }
+func (r *Role) Predefined() bool { return r.OID != BootstrapSuperuser && r.OID < uint32(firstUserOID) }
 
 // Clone returns a copy that may be changed.
 func (r *Role) Clone() *Role {
@@ -360,6 +360,7 @@ func (ch *Change) PutRole(ctx context.Context, role *Role) error {
 	if _, err := ch.bump(ctx); err != nil {
 		return err
 	}
+	ch.wrote.roles = true
 	return ch.txn.Put(idKey(wordRole, uint64(role.OID)), encode(role))
 }
 
@@ -368,6 +369,7 @@ func (ch *Change) DropRole(ctx context.Context, oid uint32) error {
 	if _, err := ch.bump(ctx); err != nil {
 		return err
 	}
+	ch.wrote.roles = true
 	return ch.txn.Delete(idKey(wordRole, uint64(oid)))
 }
 

@@ -19,6 +19,7 @@ type schemaSnapshot struct {
 	list    []*TableDescriptor // by schema and name
 	stored  map[uint64][]byte  // the values that descriptors were read from
 	names   []string           // of schemas
+	types   *Types
 	roles   *Roles
 	grants  *Grants
 }
@@ -70,6 +71,9 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 	for _, t := range c.opts.System {
 		s.add(t)
 	}
+	if s.types, err = loadTypes(ctx, r, last); err != nil {
+		return nil, err
+	}
 	err = scan(ctx, r, wordRelation, func(key, value []byte) error {
 		return s.addStored(key, value, last)
 	})
@@ -107,7 +111,7 @@ func (s *schemaSnapshot) addStored(key, value []byte, last *schemaSnapshot) erro
 	}
 	if last != nil && bytes.Equal(last.stored[id], value) {
 		s.stored[id] = last.stored[id]
-		s.add(last.byID[id])
+		s.add(s.types.complete(last.byID[id]))
 		return nil
 	}
 	t := new(TableDescriptor)
@@ -118,7 +122,7 @@ func (s *schemaSnapshot) addStored(key, value []byte, last *schemaSnapshot) erro
 		s.catalog.describeSequence(t)
 	}
 	s.stored[id] = bytes.Clone(value)
-	s.add(t)
+	s.add(s.types.complete(t))
 	return nil
 }
 
@@ -184,6 +188,9 @@ func (s *schemaSnapshot) Stats(ctx context.Context, tableID uint64) (*TableStats
 // Roles implements Resolver.
 func (s *schemaSnapshot) Roles() *Roles { return s.roles }
 
+// Types implements Resolver.
+func (s *schemaSnapshot) Types() *Types { return s.types }
+
 // Grants implements Resolver.
 func (s *schemaSnapshot) Grants() *Grants { return s.grants }
 
@@ -242,6 +249,11 @@ func (p *inPath) Relation(ctx context.Context, schema, name string) (*TableDescr
 	if p.local != nil && p.local.Name == name {
 		return p.local, nil
 	}
+	if w, ok := p.Resolver.(*withTemporary); ok && !slices.Contains(p.path, TemporarySchema) {
+		if t := w.named(name); t != nil {
+			return t, nil
+		}
+	}
 	for _, schema := range p.path {
 		if t, err := p.Resolver.Relation(ctx, schema, name); t != nil || err != nil {
 			return t, err
@@ -299,10 +311,13 @@ func FindIndex(ctx context.Context, r Resolver, schema, name string) (*TableDesc
 	schemas := []string{schema}
 	if schema == "" {
 		schemas = Path(r)
+		if !slices.Contains(schemas, TemporarySchema) {
+			schemas = append([]string{TemporarySchema}, schemas...)
+		}
 	}
 	for _, schema := range schemas {
 		for _, t := range all {
-			if t.Schema != schema || t.Kind != KindTable {
+			if t.Schema != schema && !(schema == TemporarySchema && t.Temporary()) || t.Kind != KindTable {
 				continue
 			}
 			if ix := t.IndexNamed(name); ix != nil {

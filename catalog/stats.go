@@ -117,6 +117,10 @@ func (s *statsCache) note(id uint64, rows int64) {
 // PutStats stores statistics of t, which the catalog owns from then on. It gives t a new Version, so that statements are
 // planned again, and does not affect writers.
 func (ch *Change) PutStats(ctx context.Context, t *TableDescriptor, stats *TableStats) error {
+	if t.Temporary() {
+		ch.putTemporaryStats(t, stats)
+		return nil
+	}
 	if err := ch.txn.Put(idKey(wordStats, t.ID), encode(stats)); err != nil {
 		return err
 	}
@@ -128,6 +132,7 @@ func (ch *Change) PutStats(ctx context.Context, t *TableDescriptor, stats *Table
 	next.Version, next.StatsVersion = version, version
 	ch.catalog.stats.set(t.ID, version, stats)
 	ch.catalog.stats.forgetChanges(t.ID)
+	ch.wrote.relation(t.ID)
 	return ch.txn.Put(idKey(wordRelation, t.ID), encode(next))
 }
 

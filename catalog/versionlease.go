@@ -108,7 +108,7 @@ func (l *versionLease) renew(ctx context.Context) error {
 		return err
 	}
 	defer txn.Close()
-	s, err := l.catalog.look(reading, txn)
+	s, err := l.catalog.look(reading, txn, beneath{})
 	if err == nil {
 		err = l.catalog.stats.load(reading, txn, s) // planning must not have to read the store either
 	}

@@ -19,6 +19,9 @@ type SystemView interface {
 	User() string
 	// Role is the OID of the role with whose privileges the reader acts.
 	Role() uint32
+	// InForce returns the schema whose roles and privileges decide what the reader is shown: r, the one that is read, unless that is of
+	// the past.
+	InForce(ctx context.Context, r Resolver) (Resolver, error)
 	Database() string
 	// Settings lists all settings as the session sees them, by name (pg_settings).
 	Settings() []Setting
@@ -56,6 +59,8 @@ type Activity struct {
 	User, Application, ClientAddr, State, Query string
 	ClientPort                                  int  // -1: a Unix socket
 	TLS                                         *TLS // nil: the connection is not encrypted
+	// WaitType and Wait are wait_event_type and wait_event, "" for none.
+	WaitType, Wait string
 	// Times are microseconds since 2000-01-01 UTC, 0 for none.
 	BackendStart, XactStart, QueryStart, StateChange int64
 }

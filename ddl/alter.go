@@ -123,8 +123,8 @@ func (r *run) dataCommands(ctx context.Context, t *catalog.TableDescriptor, comm
 // columnNeedsRows reports whether adding a column reads or writes the existing rows. A default that cannot be bound
 // fails later.
 func (r *run) columnNeedsRows(ctx context.Context, def *ast.ColumnDef) bool {
-	_, serial, err := columnType(def)
-	if err != nil || serial || def.Identity != "" || len(def.Constraints) > 0 || def.NotNull && def.Default == nil {
+	typ, serial, err := columnType(def, r.r)
+	if err != nil || serial || typ.HasDomain() || def.Identity != "" || len(def.Constraints) > 0 || def.NotNull && def.Default == nil {
 		return true
 	}
 	if def.Default == nil {
@@ -154,6 +154,8 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 		return r.renameColumn(ctx, t, n)
 	case *ast.RenameConstraint:
 		return r.renameConstraint(ctx, t, n)
+	case *ast.TableCommand:
+		return r.alterRowSecurity(ctx, t, n.Action)
 	case *ast.SetStorage:
 		if n.Action == "OWNER TO" {
 			return r.alterOwner(ctx, t, *n.Owner)

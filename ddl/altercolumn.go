@@ -74,8 +74,18 @@ func (r *run) fillNewColumn(ctx context.Context, t, next *catalog.TableDescripto
 	value := types.Null
 	ev := r.evaluator(ctx)
 	exclusive := r.ch.Closed(t.ID)
-	if col.Default != "" {
-		bound, err := r.bindText(ctx, nil, col.Default, col.Type, inDefault)
+	constrained := col.Type.HasDomain()
+	if constrained {
+		empty, err := r.empty(ctx, t)
+		if err != nil {
+			return err
+		}
+		if empty {
+			return r.update(ctx, t, next, exclusive)
+		}
+	}
+	if col.Default != "" || constrained || col.Type.IsDomain() {
+		bound, err := planner.BindDefault(ctx, next, len(next.Columns)-1, r.r, r.Env)
 		if err != nil {
 			return err
 		}
@@ -234,7 +244,7 @@ func (r *run) verifier(ctx context.Context, t *catalog.TableDescriptor, checks [
 
 // alterType is ALTER COLUMN … TYPE: every row is rewritten with the converted value.
 func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, ord int, n *ast.AlterColumn) error {
-	typ, err := planner.ResolveType(n.SetType)
+	typ, err := planner.ResolveType(n.SetType, r.r)
 	if err != nil {
 		return err
 	}
@@ -242,7 +252,13 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 	if err := requireStorable(col.Name, typ, n.Position()); err != nil {
 		return err
 	}
+	if err := r.mayUseType(typ); err != nil {
+		return err
+	}
 	if err := r.requireNoViewUses(ctx, t, ord); err != nil {
+		return err
+	}
+	if err := r.requireNoPolicyUses(ctx, t, ord); err != nil {
 		return err
 	}
 	convert, err := r.conversion(ctx, t, ord, typ, n)

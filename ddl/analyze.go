@@ -40,7 +40,7 @@ func analyzeAlone(ctx context.Context, d *Deps, names []ast.TableName) error {
 		return err
 	}
 	r := &run{Deps: d, txn: txn, alone: true}
-	r.see(resolver)
+	r.see(d.Temporary.Over(resolver))
 	tables, err := r.analyzed(ctx, names)
 	if err != nil {
 		return err

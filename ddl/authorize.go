@@ -20,11 +20,15 @@ func (r *run) authorize(ctx context.Context, stmt ast.Statement) error {
 	}
 	switch n := stmt.(type) {
 	case *ast.CreateTable:
-		return r.mayCreate(ctx, n.Name)
+		return r.mayCreateRelation(ctx, n.Name, n.Persistence)
 	case *ast.CreateView:
 		return r.mayCreateView(ctx, n)
 	case *ast.CreateSequence:
-		return r.mayCreate(ctx, n.Name)
+		return r.mayCreateRelation(ctx, n.Name, n.Persistence)
+	case *ast.CreateType:
+		return r.mayCreate(ctx, pathName(n.Pos, n.Name))
+	case *ast.CreateDomain:
+		return r.mayCreate(ctx, pathName(n.Pos, n.Name))
 	case *ast.CreateIndex:
 		t, err := r.find(ctx, n.Table)
 		if err != nil || t == nil {
@@ -60,9 +64,11 @@ func (r *run) authorize(ctx context.Context, stmt ast.Statement) error {
 		return nil
 	case *ast.Analyze, *ast.Vacuum: // They skip tables of others, with a warning.
 		return nil
-	case *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy, *ast.AlterObject: // by object
+	case *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy, *ast.AlterObject, *ast.AlterEnum, *ast.AlterDomain, *ast.AlterType, *ast.RenameAttribute: // by object
 		return nil
-	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.DropObjects, *ast.GrantRole: // role.go, membership.go
+	case *ast.CreatePolicy, *ast.AlterPolicy: // by the owner of the table (policy.go)
+		return nil
+	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.AlterDatabaseSet, *ast.DropObjects, *ast.GrantRole: // role.go, membership.go, droptype.go, policy.go
 		return nil
 	}
 	return pgerror.New(pgerror.InternalError, "nothing decides who may run %T", stmt)
@@ -89,7 +95,22 @@ func (r *run) mayCreate(ctx context.Context, name ast.TableName) error {
 	return r.mayCreateIn(schema)
 }
 
+// mayCreateRelation is mayCreate for what may be temporary.
+func (r *run) mayCreateRelation(ctx context.Context, name ast.TableName, persistence ast.Persistence) error {
+	schema, err := r.newRelationSchema(ctx, name, persistence)
+	if err != nil {
+		return err
+	}
+	return r.mayCreateIn(schema)
+}
+
 func (r *run) mayCreateIn(schema string) error {
+	if catalog.IsTemporary(schema) {
+		if r.access.Database(acl.Temporary) == 0 {
+			return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to create temporary tables in database %q", r.Database)
+		}
+		return nil
+	}
 	if r.access.Schema(schema, acl.Create) == 0 {
 		return planner.SchemaDenied(schema, 0)
 	}
@@ -97,10 +118,10 @@ func (r *run) mayCreateIn(schema string) error {
 }
 
 func (r *run) mayCreateView(ctx context.Context, n *ast.CreateView) error {
-	if err := r.mayCreate(ctx, n.Name); err != nil || !n.OrReplace {
+	if err := r.mayCreateRelation(ctx, n.Name, n.Persistence); err != nil || !n.OrReplace {
 		return err
 	}
-	schema, err := r.targetSchema(ctx, n.Name)
+	schema, err := r.newRelationSchema(ctx, n.Name, n.Persistence)
 	if err != nil {
 		return err
 	}
@@ -184,6 +205,20 @@ func (r *run) mayTruncate(ctx context.Context, n *ast.Truncate) error {
 		if t != nil && r.access.Relation(t, acl.Truncate, false) == 0 {
 			return planner.RelationDenied(t)
 		}
+		if t == nil || !n.RestartIdentity {
+			continue
+		}
+		for i := range t.Columns {
+			s, err := r.r.RelationByID(ctx, t.Columns[i].Sequence)
+			if err != nil {
+				return err
+			}
+			if s != nil {
+				if err := r.mustOwn(s); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	return nil
 }
@@ -227,13 +262,14 @@ func (r *run) mayComment(ctx context.Context, n *ast.Comment) error {
 	return nil
 }
 
-// mayCreateObserver checks CREATE OBSERVER: it needs TRIGGER on the table, and the observer that is replaced must be the user's.
+// mayCreateObserver checks CREATE OBSERVER: it needs TRIGGER on the table and SELECT of its key, and the observer that is replaced must be
+// the user's.
 func (r *run) mayCreateObserver(ctx context.Context, n *ast.CreateObserver) error {
 	t, err := r.find(ctx, n.Table)
 	if err != nil || t == nil {
 		return err
 	}
-	if r.access.Relation(t, acl.Trigger, false) == 0 {
+	if !mayObserve(r.access, t) {
 		return planner.RelationDenied(t)
 	}
 	// The new body runs with the privileges of the observer's owner, which those of the table's owner need not include.
@@ -241,6 +277,11 @@ func (r *run) mayCreateObserver(ctx context.Context, n *ast.CreateObserver) erro
 		return mustBeOwner("observer", old.Name)
 	}
 	return nil
+}
+
+// mayObserve reports whether a role may own an observer of a table: it sees the keys of the rows that change.
+func mayObserve(a *catalog.Access, t *catalog.TableDescriptor) bool {
+	return a.Relation(t, acl.Trigger, false) != 0 && a.ReadsKey(t, &t.Primary)
 }
 
 // mayChangeObserver checks the change of an observer: its owner and that of its table may.

@@ -21,7 +21,7 @@ var serialTypes = map[string]types.Type{
 }
 
 // columnType resolves the type of a column definition; serial: it also defines a sequence.
-func columnType(def *ast.ColumnDef) (t types.Type, serial bool, err error) {
+func columnType(def *ast.ColumnDef, res catalog.Resolver) (t types.Type, serial bool, err error) {
 	if n := &def.Type; len(n.Name) == 1 {
 		if t, ok := serialTypes[n.Name[0]]; ok {
 			if n.Array > 0 {
@@ -30,7 +30,7 @@ func columnType(def *ast.ColumnDef) (t types.Type, serial bool, err error) {
 			return t, true, nil
 		}
 	}
-	t, err = planner.ResolveType(&def.Type)
+	t, err = planner.ResolveType(&def.Type, res)
 	if err != nil {
 		return t, false, err
 	}
@@ -52,6 +52,9 @@ func (b *builder) appendColumn(col catalog.ColumnDescriptor, pos int) error {
 	if err := requireStorable(col.Name, col.Type, pos); err != nil {
 		return err
 	}
+	if err := b.mayUseType(col.Type); err != nil {
+		return err
+	}
 	if len(b.t.Columns) >= maxColumns {
 		return pgerror.New(pgerror.TooManyColumns, "tables can have at most %d columns", maxColumns).At(pos)
 	}
@@ -64,11 +67,11 @@ func (b *builder) appendColumn(col catalog.ColumnDescriptor, pos int) error {
 // addColumn adds a column as defined, with the sequence of a serial or identity column. Its
 // constraints are the caller's.
 func (b *builder) addColumn(ctx context.Context, def *ast.ColumnDef) error {
-	typ, serial, err := columnType(def)
+	typ, serial, err := columnType(def, b.r)
 	if err != nil {
 		return err
 	}
-	if err := refuseColumnOptions(def, b.t.Name, serial); err != nil {
+	if err := refuseColumnOptions(def, b.t.Name, typ, serial); err != nil {
 		return err
 	}
 	col := catalog.ColumnDescriptor{Name: def.Name, Type: typ, NotNull: def.NotNull || serial || def.Identity != "", Identity: def.Identity}
@@ -86,7 +89,7 @@ func (b *builder) addColumn(ctx context.Context, def *ast.ColumnDef) error {
 }
 
 // refuseColumnOptions fails on contradictory and unsupported options.
-func refuseColumnOptions(def *ast.ColumnDef, table string, serial bool) error {
+func refuseColumnOptions(def *ast.ColumnDef, table string, t types.Type, serial bool) error {
 	conflict := func(what string) error {
 		return pgerror.New(pgerror.SyntaxError, "%s for column %q of table %q", what, def.Name, table).At(def.Position())
 	}
@@ -101,7 +104,7 @@ func refuseColumnOptions(def *ast.ColumnDef, table string, serial bool) error {
 		return conflict("both default and identity specified")
 	}
 	if def.Identity != "" {
-		if t, _ := planner.ResolveType(&def.Type); t.OID != types.OIDInt2 && t.OID != types.OIDInt4 && t.OID != types.OIDInt8 {
+		if t.OID != types.OIDInt2 && t.OID != types.OIDInt4 && t.OID != types.OIDInt8 {
 			return pgerror.New(pgerror.InvalidParameterValue, "identity column type must be smallint, integer, or bigint").At(def.Position())
 		}
 	}

@@ -35,7 +35,7 @@ func (r *run) newCheck(ctx context.Context, t *catalog.TableDescriptor, c *ast.T
 	if err != nil {
 		return none, err
 	}
-	return catalog.CheckDescriptor{OID: uint32(oid), Name: name, Expr: c.Check.String()}, nil
+	return catalog.CheckDescriptor{OID: uint32(oid), Name: name, Expr: r.pinned(c.Check)}, nil
 }
 
 // constraintNamed reports whether t has a constraint of that name.

@@ -16,10 +16,11 @@ const rowIDColumn = "rowid"
 
 func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, error) {
 	const tag = "CREATE TABLE"
-	if n.Persistence == ast.Temporary {
-		return "", temporary().At(n.Position())
+	schema, err := r.newRelationSchema(ctx, n.Name, n.Persistence)
+	if err != nil {
+		return "", err
 	}
-	schema, err := r.targetSchema(ctx, n.Name)
+	onCommit, err := commitAction(n, schema)
 	if err != nil {
 		return "", err
 	}
@@ -37,10 +38,14 @@ func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, erro
 		}
 		return tag, nil
 	}
+	if err := r.requireNoType(ctx, schema, n.Name.Name); err != nil {
+		return "", err
+	}
 	b, err := r.newBuilder(ctx, schema, n.Name.Name)
 	if err != nil {
 		return "", err
 	}
+	b.t.OnCommit = onCommit
 	if n.AsQuery != nil {
 		return r.createTableAs(ctx, n, b)
 	}
@@ -77,6 +82,10 @@ func (b *builder) addIndex(ctx context.Context, n *ast.CreateIndex) error {
 
 // createTableAs is CREATE TABLE … AS: a table of the query's columns, then INSERT … SELECT.
 func (r *run) createTableAs(ctx context.Context, n *ast.CreateTable, b *builder) (string, error) {
+	if n.AsQuery.With.Modifies() {
+		return "", pgerror.Unsupported("CREATE TABLE … AS of a query with a data-modifying WITH", "Create the table first, then insert into it.").
+			At(n.AsQuery.With.Position())
+	}
 	cols, err := r.queryColumns(ctx, n.AsQuery)
 	if err != nil {
 		return "", err
@@ -292,6 +301,10 @@ func requireIndexable(col *catalog.ColumnDescriptor) *pgerror.Error {
 	if rowenc.Indexable(col.Type) {
 		return nil
 	}
+	if !col.Type.Ordered() {
+		return pgerror.New(pgerror.UndefinedObject, "data type %s has no default operator class for access method \"btree\"", col.Type.Base()).
+			WithHint("You must specify an operator class for the index or define a default operator class for the data type.")
+	}
 	return pgerror.Unsupported("an index on column \""+col.Name+"\" of type "+col.Type.String(), "Index columns of scalar types.")
 }
 
@@ -320,7 +333,7 @@ func (b *builder) create(ctx context.Context) error {
 	if err := b.run.create(ctx, b.t); err != nil {
 		return err
 	}
-	if b.CreateRange != nil {
+	if b.CreateRange != nil && !b.t.Temporary() {
 		if err := b.place(ctx); err != nil {
 			return err
 		}

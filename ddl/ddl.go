@@ -9,6 +9,7 @@ import (
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -24,6 +25,10 @@ type Deps struct {
 	// statement has committed when Run returns.
 	Txn   *percolator.Txn
 	Guard *catalog.Guard
+	// Temporary is the session's schema of temporary relations; nil: it can have none.
+	Temporary *catalog.Temporary
+	// Refresh gives a block's statement its snapshot, after it has waited for other schema changes.
+	Refresh func(ctx context.Context) error
 	// SearchPath are the schemas in which unqualified names are looked up; new relations are created in the first one
 	// that exists. nil: pg_catalog, public.
 	SearchPath []string
@@ -36,6 +41,8 @@ type Deps struct {
 	// LockTimeout bounds each wait for other schema changes of a statement that runs alone; 0: only the context does. In a
 	// block Guard has it.
 	LockTimeout time.Duration
+	// Session is the process id of the session that waits (catalog.Guard.Session).
+	Session uint32
 	// Report takes notices and progress; nil drops them.
 	Report Reporter
 	// Exec runs INSERT … SELECT for CREATE TABLE AS within txn and returns the number of rows.
@@ -92,18 +99,27 @@ func (silent) Progress(string, int64) {}
 func Handles(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
 	case *ast.AlterObject:
-		return n.Object.Role != nil || n.Change.Owner != nil
+		return n.Object.Role != nil || n.Change.Owner != nil || n.Object.Kind == "POLICY" || ofType(n.Object.Kind)
 	case *ast.DropObjects:
-		return n.Objects[0].Role != nil
+		return n.Objects[0].Role != nil || n.Objects[0].Kind == "POLICY" || ofType(n.Objects[0].Kind)
+	case *ast.CreatePolicy, *ast.AlterPolicy:
+		return true
 	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.GrantRole:
 		return true
+	case *ast.AlterDatabaseSet:
+		return n.Set != nil
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
 		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum,
+		*ast.CreateType, *ast.AlterEnum, *ast.CreateDomain, *ast.AlterDomain,
+		*ast.AlterType, *ast.RenameAttribute,
 		*ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy:
 		return true
 	}
 	return false
 }
+
+// ofType reports whether a kind of objects is one of types.
+func ofType(kind string) bool { return kind == "TYPE" || kind == "DOMAIN" }
 
 // maxAttempts bounds how often a statement that runs alone starts again after a conflict with the
 // schema change of another process.
@@ -113,6 +129,10 @@ const maxAttempts = 20
 // outside a block, and ctx's. In a block the caller must read the schema again (catalog.At) for the next statement.
 func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error) {
 	d = d.ensureDefaults()
+	if env := d.Env; env != nil {
+		domains := env.Format.Domains
+		defer func() { env.Format.Domains = domains }()
+	}
 	if d.Txn != nil {
 		return runInBlock(ctx, stmt, &d)
 	}
@@ -125,14 +145,47 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 	if n, ok := stmt.(*ast.CreateObserver); ok {
 		return createObserverAlone(ctx, &d, n)
 	}
-	return runAlone(ctx, &d, func(r *run) (string, error) { return r.dispatch(ctx, stmt) })
+	f := func(r *run) (string, error) { return r.dispatch(ctx, stmt) }
+	return repeatAlone(ctx, &d, changeFor(stmt, &d), f)
+}
+
+// changeFor returns how the statement begins to change the schema.
+func changeFor(stmt ast.Statement, d *Deps) beginChange {
+	switch {
+	case changesPrivileges(stmt):
+		return (*catalog.Guard).ChangePrivileges
+	case d.changesTemporary(stmt):
+		return (*catalog.Guard).ChangeTemporary
+	}
+	return (*catalog.Guard).Change
+}
+
+// changesPrivileges reports whether a statement changes nothing but roles and privileges, so that it waits for no open transaction that
+// changes the schema.
+func changesPrivileges(stmt ast.Statement) bool {
+	switch n := stmt.(type) {
+	case *ast.Grant, *ast.GrantRole, *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.AlterDatabaseSet, *ast.AlterDefaultPrivileges:
+		return true
+	case *ast.AlterObject:
+		return n.Object.Role != nil
+	case *ast.DropObjects:
+		return n.Objects[0].Role != nil
+	}
+	return false
 }
 
 // runAlone runs f in a separate transaction, which it commits, repeatedly while another process changes the schema in
 // between.
 func runAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) (tag string, err error) {
+	return repeatAlone(ctx, d, (*catalog.Guard).Change, f)
+}
+
+// beginChange is Guard.Change, Guard.ChangePrivileges or Guard.ChangeTemporary.
+type beginChange func(*catalog.Guard, context.Context) (*catalog.Change, error)
+
+func repeatAlone(ctx context.Context, d *Deps, begin beginChange, f func(r *run) (string, error)) (tag string, err error) {
 	for attempt := 1; ; attempt++ {
-		tag, err = attemptAlone(ctx, d, f)
+		tag, err = attemptAlone(ctx, d, begin, f)
 		if kind := errkind.Of(err); attempt == maxAttempts || kind != errkind.WriteConflict && kind != errkind.CommitTooLate {
 			return tag, err
 		}
@@ -153,7 +206,10 @@ type run struct {
 }
 
 func runInBlock(ctx context.Context, stmt ast.Statement, d *Deps) (string, error) {
-	ch, err := d.Guard.Change(ctx)
+	ch, err := changeFor(stmt, d)(d.Guard, ctx)
+	if err == nil && d.Refresh != nil {
+		err = d.Refresh(ctx)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -164,21 +220,24 @@ func runInBlock(ctx context.Context, stmt ast.Statement, d *Deps) (string, error
 	return r.dispatch(ctx, stmt)
 }
 
-func attemptAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) (tag string, err error) {
+func attemptAlone(ctx context.Context, d *Deps, begin beginChange, f func(r *run) (string, error)) (tag string, err error) {
 	r := &run{Deps: d, guard: d.Catalog.NewGuard(), alone: true}
-	r.guard.LockTimeout = d.LockTimeout
+	r.guard.LockTimeout, r.guard.Session, r.guard.Temporary = d.LockTimeout, d.Session, d.Temporary
 	// The change waits for others before the transaction begins, so that it sees their results.
-	if r.ch, err = r.guard.Change(ctx); err != nil {
+	if r.ch, err = begin(r.guard, ctx); err != nil {
 		return "", err
 	}
+	defer r.guard.Done(ctx, 0, nil) // After a panic, too, others must be able to change the schema; a commit has ended it before.
 	if err = r.begin(ctx); err == nil {
 		tag, err = f(r)
+	}
+	if err == nil {
+		err = r.endTemporary(ctx)
 	}
 	if err != nil {
 		if r.txn != nil {
 			_ = r.txn.Rollback(ctx) // Its writes have not left this process.
 		}
-		r.guard.Done(ctx, 0, nil)
 		return "", err
 	}
 	_, err = r.guard.Commit(ctx)
@@ -187,7 +246,8 @@ func attemptAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) 
 
 // begin starts the statement's transaction, or replaces it by one with a fresh snapshot.
 func (r *run) begin(ctx context.Context) error {
-	txn, err := r.DB.Begin(ctx)
+	// It locks the schema's version when it commits, which makes room for changes of privileges that have overtaken it.
+	txn, err := r.DB.BeginTxn(ctx, percolator.TxnOptions{Isolation: percolator.ReadCommitted, Pessimistic: true, LockTimeout: r.LockTimeout})
 	if err != nil {
 		return err
 	}
@@ -214,6 +274,9 @@ func (r *run) see(resolver catalog.Resolver) {
 	r.access = catalog.NewAccess(resolver, r.User)
 	r.path = r.access.Path(r.SearchPath)
 	r.r = catalog.SearchPath(resolver, r.path)
+	if r.Env != nil { // Statistics need none.
+		r.Env.Format.Domains = planner.NewDomains(r.Env, func() catalog.Resolver { return r.r })
+	}
 }
 
 func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) {
@@ -244,13 +307,43 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		return "ALTER ROLE", r.alterRole(ctx, n)
 	case *ast.AlterRoleSet:
 		return "ALTER ROLE", r.alterRoleSet(ctx, n)
+	case *ast.AlterDatabaseSet:
+		return "ALTER DATABASE", r.alterRoleSet(ctx, &ast.AlterRoleSet{Pos: n.Pos, Database: n.Name, Set: n.Set})
 	case *ast.AlterObject:
 		if n.Object.Role != nil {
 			return "ALTER ROLE", r.renameRole(ctx, n)
 		}
+		if n.Object.Kind == "POLICY" {
+			return "ALTER POLICY", r.renamePolicy(ctx, n)
+		}
+		if ofType(n.Object.Kind) {
+			return "ALTER " + n.Object.Kind, r.alterTypeObject(ctx, n)
+		}
 		return "ALTER " + n.Object.Kind, r.alterObjectOwner(ctx, n)
+	case *ast.CreateType:
+		return "CREATE TYPE", r.createType(ctx, n)
+	case *ast.AlterType:
+		return "ALTER TYPE", r.alterComposite(ctx, n)
+	case *ast.RenameAttribute:
+		return "ALTER TYPE", r.renameAttribute(ctx, n)
+	case *ast.CreateDomain:
+		return "CREATE DOMAIN", r.createDomain(ctx, n)
+	case *ast.AlterDomain:
+		return "ALTER DOMAIN", r.alterDomain(ctx, n)
+	case *ast.AlterEnum:
+		return "ALTER TYPE", r.alterEnum(ctx, n)
 	case *ast.DropObjects:
+		if n.Objects[0].Kind == "POLICY" {
+			return "DROP POLICY", r.dropPolicy(ctx, n)
+		}
+		if ofType(n.Objects[0].Kind) {
+			return "DROP " + n.Objects[0].Kind, r.dropTypes(ctx, n)
+		}
 		return "DROP ROLE", r.dropRoles(ctx, n)
+	case *ast.CreatePolicy:
+		return "CREATE POLICY", r.createPolicy(ctx, n)
+	case *ast.AlterPolicy:
+		return "ALTER POLICY", r.alterPolicy(ctx, n)
 	case *ast.GrantRole:
 		if n.Revoke {
 			return "REVOKE ROLE", r.grantRole(ctx, n)

@@ -94,6 +94,8 @@ type dropping struct {
 	defaults []defaultUse
 	// observers are those, of tables that stay, whose statements name a target.
 	observers []observerUse
+	// policies are those, of tables that stay, whose conditions name a target.
+	policies []policyUse
 	// changing is the descriptor that the statement is about to give a table: the table's observers are dropped from it. nil: none.
 	changing *catalog.TableDescriptor
 }
@@ -171,6 +173,15 @@ func (d *dropping) run(ctx context.Context, cascade bool) error {
 				d.addObserver(use, kindWord(t.Kind)+" "+t.Name)
 			}
 		}
+		policies, err := d.r.policiesOn(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		for _, use := range policies {
+			if !d.has(use.table.ID) {
+				d.addPolicy(ctx, use, kindWord(t.Kind)+" "+t.Name)
+			}
+		}
 	}
 	if !cascade && len(d.why)+len(d.defaults) > 0 {
 		t := d.targets[0]
@@ -245,6 +256,12 @@ func (d *dropping) execute(ctx context.Context) error {
 	for _, use := range d.observers {
 		others = append(others, "observer "+use.observer.Name+" on table "+use.table.Name)
 		if err := d.removeObserver(ctx, use); err != nil {
+			return err
+		}
+	}
+	for _, use := range d.policies {
+		others = append(others, d.r.policyText(ctx, use))
+		if err := d.removePolicy(ctx, use); err != nil {
 			return err
 		}
 	}
@@ -367,7 +384,15 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 			why = append(why, kindWord(t.Kind)+" "+schema+"."+t.Name+" depends on schema "+schema)
 		}
 	}
-	if len(d.targets) == 0 {
+	kept := r.typesIn(schema)
+	for _, t := range kept {
+		lines, err := r.schemaType(ctx, t, schema)
+		if err != nil {
+			return err
+		}
+		why = append(why, lines...)
+	}
+	if len(d.targets)+len(kept) == 0 {
 		return nil
 	}
 	if !cascade {
@@ -379,7 +404,21 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 		others[i], _, _ = strings.Cut(line, " depends on ")
 	}
 	r.noticeCascade(others)
-	return d.run(ctx, true)
+	if len(d.targets) > 0 {
+		if err := d.run(ctx, true); err != nil {
+			return err
+		}
+	}
+	for _, t := range kept {
+		found, err := r.usesOf(ctx, t)
+		if err != nil {
+			return err
+		}
+		if err := r.dropTypeWith(ctx, t, found); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // noticeCascade reports which other objects are dropped, as PostgreSQL does.

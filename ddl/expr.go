@@ -36,8 +36,8 @@ func (r *run) bindText(ctx context.Context, t *catalog.TableDescriptor, text str
 
 // defaultText checks the default of a column and returns its text.
 func (r *run) defaultText(ctx context.Context, column string, e ast.Expr, target types.Type) (string, error) {
-	if _, null := e.(*ast.Null); null {
-		return "", nil // DEFAULT NULL is no default.
+	if _, null := e.(*ast.Null); null && !target.IsDomain() {
+		return "", nil // DEFAULT NULL is no default, but for a domain, whose own it replaces.
 	}
 	if at, found := columnIn(e); found {
 		return "", pgerror.New(pgerror.FeatureNotSupported, "cannot use column reference in DEFAULT expression").At(at)
@@ -59,7 +59,7 @@ func (r *run) defaultText(ctx context.Context, column string, e ast.Expr, target
 	if err != nil {
 		return "", err
 	}
-	return e.String(), nil
+	return r.pinned(e), nil
 }
 
 // columnIn finds a column's name in an expression.

@@ -34,12 +34,10 @@ func (r *run) grant(ctx context.Context, n *ast.Grant) error {
 	case "ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA":
 		return g.relationsOfSchemas(ctx)
 	case "ALL FUNCTIONS IN SCHEMA", "ALL PROCEDURES IN SCHEMA", "ALL ROUTINES IN SCHEMA":
-		if _, err := g.privileges(acl.Function, "function"); err != nil {
-			return err
-		}
-		return g.eachSchema(func(string) error { return nil }) // No schema but pg_catalog has any.
-	case "FUNCTION", "PROCEDURE", "ROUTINE", "TYPE", "DOMAIN", "LANGUAGE":
-		return pgerror.Unsupported(grantTag(n)+" on a "+strings.ToLower(n.Kind), "All roles may use built-in types and functions.").At(n.Position())
+		return g.functionsOfSchemas(ctx)
+	}
+	if objectKinds[n.Kind] != 0 {
+		return g.objects(ctx)
 	}
 	return pgerror.Unsupported(grantTag(n)+" on a "+strings.ToLower(n.Kind), "Privileges are granted on tables, columns, sequences, schemas and the database.").
 		At(n.Position())

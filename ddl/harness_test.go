@@ -141,6 +141,7 @@ func (s *server) open(opts catalog.Options) *catalog.Catalog {
 
 // session is a small stand-in for package session: it runs statements alone or in a block.
 type session struct {
+	blocks percolator.TxnOptions // of transaction blocks
 	*server
 	guard   *catalog.Guard
 	txn     *percolator.Txn // of the block, nil outside
@@ -215,7 +216,7 @@ func (s *session) explain(err error) string {
 	var pg *pgerror.Error
 	var exists *mvcc.KeyExistsError
 	if errors.As(err, &exists) && !errors.As(err, &pg) {
-		pg = executor.UniqueViolation(context.Background(), s.now, 0, exists.Key)
+		pg = executor.UniqueViolation(context.Background(), s.now, s.now, 0, exists.Key)
 	}
 	if pg == nil && !errors.As(err, &pg) {
 		return fmt.Sprintf("ERROR %T: %v", err, err)
@@ -237,7 +238,7 @@ func (s *session) statement(ctx context.Context, st *sql.Statement) (string, err
 	}
 	switch tree.(type) {
 	case *ast.Begin:
-		s.txn, err = s.db.Begin(ctx)
+		s.txn, err = s.db.BeginTxn(ctx, s.blocks)
 		s.guard.Reset(s.txn)
 		return "BEGIN", err
 	case *ast.Commit:

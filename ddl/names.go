@@ -133,12 +133,18 @@ func displayName(n ast.TableName) string {
 // targetSchema returns the schema in which a new relation of that name goes.
 func (r *run) targetSchema(ctx context.Context, n ast.TableName) (string, error) {
 	if n.Schema != "" {
+		if catalog.IsTemporary(n.Schema) {
+			return r.temporarySchema(n)
+		}
 		if err := r.requireSchema(ctx, n.Schema, n); err != nil {
 			return "", err
 		}
 		return n.Schema, r.useSchema(n)
 	}
 	for _, schema := range r.path {
+		if schema == catalog.TemporarySchema {
+			return r.temporarySchema(n)
+		}
 		if systemSchema(schema) {
 			continue
 		}
@@ -155,9 +161,6 @@ func (r *run) requireSchema(ctx context.Context, schema string, n ast.TableName)
 		return err
 	}
 	if !ok {
-		if strings.HasPrefix(schema, "pg_temp") {
-			return temporary()
-		}
 		return pgerror.New(pgerror.InvalidSchemaName, "schema %q does not exist", schema).At(n.Position())
 	}
 	if systemSchema(schema) {
@@ -169,10 +172,6 @@ func (r *run) requireSchema(ctx context.Context, schema string, n ast.TableName)
 
 func systemSchema(name string) bool {
 	return name == catalog.SystemSchema || name == catalog.InformationSchema || name == catalog.OwnSchema
-}
-
-func temporary() *pgerror.Error {
-	return pgerror.Unsupported("CREATE TEMPORARY TABLE", "Create an ordinary table and drop it when you are done.")
 }
 
 // find looks up a relation; nil if there is none.

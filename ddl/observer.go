@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/percodb/percodb/catalog"
-	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -105,7 +104,7 @@ func (r *run) describeObserver(ctx context.Context, t *catalog.TableDescriptor, 
 		if _, err := planner.BindRows(ctx, n.When, planner.ObserverRows(t), r.r, r.Env, types.TBool, inWhen); err != nil {
 			return o, err
 		}
-		o.When = n.When.String()
+		o.When = r.pinned(n.When)
 	}
 	if n.Body != nil {
 		o.Body, o.DependsOn, err = r.observerBody(ctx, t, &o, n.Body.SQL)
@@ -244,7 +243,7 @@ func (r *run) alterObserver(ctx context.Context, n *ast.AlterObserver) error {
 		if o.Owner, err = r.memberRole(*n.Owner); err != nil {
 			return err
 		}
-		if !r.access.Superuser() && r.access.As(o.Owner).Relation(t, acl.Trigger, false) == 0 {
+		if !r.access.Superuser() && !mayObserve(r.access.As(o.Owner), t) {
 			return planner.RelationDenied(t)
 		}
 	case ast.SetObserver:

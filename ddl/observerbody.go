@@ -41,6 +41,9 @@ func ParseObserverBody(text string) ([]ast.Statement, error) {
 		default:
 			return nil, pgerror.Unsupported("this statement in an observer", "The statements of an observer are SELECT, INSERT, UPDATE and DELETE.").At(at)
 		}
+		if ast.WithOf(stmt).Modifies() {
+			return nil, pgerror.Unsupported("a data-modifying WITH in an observer", "Make each change a statement of its own.").At(ast.WithOf(stmt).Position())
+		}
 		called := 0
 		ast.InspectStatement(stmt, ast.Visitor{Expr: func(e ast.Expr) { called = max(called, changesCall(e)) }})
 		if called > 0 {
@@ -57,10 +60,7 @@ func ParseObserverBody(text string) ([]ast.Statement, error) {
 // observerBody checks the statements of an observer of t. It returns them as they are stored, with the relations' names qualified, so
 // that they mean the same whatever is created later, and the ids of the relations that they name.
 func (r *run) observerBody(ctx context.Context, t *catalog.TableDescriptor, o *catalog.ObserverDescriptor, text string) (stored string, relations []uint64, err error) {
-	if err := r.checkBody(ctx, r.r, t, o, text); err != nil {
-		return "", nil, err
-	}
-	statements, err := ParseObserverBody(text)
+	statements, err := r.plannedBody(ctx, r.r, t, o, text)
 	if err != nil {
 		return "", nil, err
 	}
@@ -78,7 +78,7 @@ func (r *run) observerBody(ctx context.Context, t *catalog.TableDescriptor, o *c
 		}
 	}
 	for _, stmt := range statements {
-		ast.InspectStatement(stmt, ast.Visitor{Table: func(ref *ast.TableRef) { qualify(&ref.Name) }, Target: qualify})
+		ast.InspectStatement(stmt, ast.Visitor{Table: func(ref *ast.TableRef) { qualify(&ref.Name) }, Target: qualify, Expr: r.pinType})
 	}
 	return bodyText(statements), relations, err
 }
@@ -92,12 +92,18 @@ func bodyText(statements []ast.Statement) string {
 	return strings.Join(texts, ";\n")
 }
 
-// checkBody plans the statements of an observer of t under a schema. Those of an observer that handles rows one by one may name
-// NEW and KEY.
+// checkBody fails if the statements of an observer of t cannot be planned under a schema.
 func (r *run) checkBody(ctx context.Context, schema catalog.Resolver, t *catalog.TableDescriptor, o *catalog.ObserverDescriptor, text string) error {
+	_, err := r.plannedBody(ctx, schema, t, o, text)
+	return err
+}
+
+// plannedBody returns the statements of an observer of t, once they have been planned under a schema. Those of an observer that handles
+// rows one by one may name NEW and KEY.
+func (r *run) plannedBody(ctx context.Context, schema catalog.Resolver, t *catalog.TableDescriptor, o *catalog.ObserverDescriptor, text string) ([]ast.Statement, error) {
 	statements, err := ParseObserverBody(text)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	opts := planner.Options{NoSlots: true}
 	if o.Batch == 1 {
@@ -107,13 +113,13 @@ func (r *run) checkBody(ctx context.Context, schema catalog.Resolver, t *catalog
 	for _, stmt := range statements {
 		_, err := planner.Build(ctx, stmt, schema, r.Env, opts)
 		if pg, ok := err.(*pgerror.Error); ok && o.Batch > 1 && pg.Code == pgerror.UndefinedTable && pg.Hint == "" && namesRow(stmt) {
-			return pg.WithHint("An observer that handles several rows together finds them in the relation \"changed\".")
+			return nil, pg.WithHint("An observer that handles several rows together finds them in the relation \"changed\".")
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return statements, nil
 }
 
 // namesRow reports whether a statement has names qualified by NEW or KEY.

@@ -9,6 +9,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -56,10 +57,18 @@ func (r *run) alterOwner(ctx context.Context, t *catalog.TableDescriptor, to ast
 	if _, err := r.memberRole(to); err != nil {
 		return err
 	}
-	if !r.access.Superuser() && r.access.As(owner).Schema(t.Schema, acl.Create) == 0 {
-		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for schema %s", t.Schema)
+	if err := r.ownerMayCreate(owner, t.Schema); err != nil {
+		return err
 	}
 	return r.passRelation(ctx, t, owner)
+}
+
+// ownerMayCreate fails if the role that is to own an object could not have created it in its schema.
+func (r *run) ownerMayCreate(owner uint32, schema string) error {
+	if !r.access.Superuser() && r.access.As(owner).Schema(schema, acl.Create) == 0 {
+		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for schema %s", schema)
+	}
+	return nil
 }
 
 // passRelation gives a relation, and the sequences that it owns, to another role.
@@ -208,6 +217,13 @@ func (r *run) reassignOwned(ctx context.Context, n *ast.OwnedBy) error {
 			}
 		}
 	}
+	for _, d := range r.r.Types().All() {
+		if slices.Contains(from, d.OwnerOID()) {
+			if err := r.passType(ctx, d, to); err != nil {
+				return err
+			}
+		}
+	}
 	all, err := r.r.Relations(ctx)
 	if err != nil {
 		return err
@@ -249,6 +265,13 @@ func (r *run) dropOwned(ctx context.Context, n *ast.OwnedBy) error {
 	}
 	if err := r.dropRelationsOf(ctx, roles, n.Cascade); err != nil {
 		return err
+	}
+	for _, d := range r.r.Types().All() {
+		if slices.Contains(roles, d.OwnerOID()) {
+			if err := r.dropType(ctx, d, n.Cascade); err != nil {
+				return err
+			}
+		}
 	}
 	var schemas []string
 	for name, o := range r.access.Grants.Schemas {
@@ -312,10 +335,11 @@ func (r *run) revokeAll(ctx context.Context, role uint32) error {
 	}
 	roles := r.access.Roles
 	for _, t := range all {
-		if t.Kind == catalog.KindVirtual || !mentions(t, role) {
+		if t.Kind == catalog.KindVirtual || !mentions(t, role) && !policiesName(t, role) {
 			continue
 		}
 		next := t.Clone()
+		withoutRole(next, role)
 		if next.ACL, err = t.ACL.Without(roles, role, t.OwnerOID()); err != nil {
 			return err
 		}
@@ -364,6 +388,30 @@ func (r *run) revokeAll(ctx context.Context, role uint32) error {
 	if err := r.ch.SetGrants(ctx, database, defaults); err != nil {
 		return err
 	}
+	return r.revokeAllOfObjects(ctx, role)
+}
+
+// revokeAllOfObjects is revokeAll for objects without descriptors.
+func (r *run) revokeAllOfObjects(ctx context.Context, role uint32) error {
+	next, changed := *r.access.Grants, false
+	for _, o := range r.access.Grants.Objects {
+		if !o.ACL.Mentions(role) {
+			continue
+		}
+		list, err := o.ACL.Without(r.access.Roles, role, catalog.BootstrapSuperuser)
+		if err != nil {
+			return err
+		}
+		changed = true
+		if next.Objects, err = next.WithObject(o.Kind, o.Name, list, nil); err != nil {
+			return err
+		}
+	}
+	if changed {
+		if err := r.ch.SetObjectGrants(ctx, next.Objects); err != nil {
+			return err
+		}
+	}
 	return r.look(ctx)
 }
 
@@ -400,10 +448,20 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 				add(t.ID, "privileges for column ", t.Columns[i].Name, " of ", name)
 			}
 		}
+		for i := range t.Policies {
+			if p := &t.Policies[i]; slices.Contains(p.Roles, role) {
+				add(uint64(p.OID), "target of ", r.policyText(ctx, policyUse{t, p}))
+			}
+		}
 		for i := range t.Observers {
 			if o := &t.Observers[i]; o.OwnerOID() == role {
 				add(uint64(o.OID), "owner of observer ", o.Name, " on ", name)
 			}
+		}
+	}
+	for _, d := range r.r.Types().All() {
+		if d.OwnerOID() == role {
+			add(d.ID, "owner of type ", builtin.TypeName(d.Type()))
 		}
 	}
 	for name, o := range r.access.Grants.Schemas {
@@ -432,6 +490,11 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 			text += " in schema " + r.schemaNamed(d.Schema)
 		}
 		add(uint64(d.OID), text)
+	}
+	for i := range r.access.Grants.Objects {
+		if o := &r.access.Grants.Objects[i]; o.ACL.Mentions(role) {
+			add(0, "privileges for ", objectWord(o))
+		}
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.oid, b.oid) })
 	texts := make([]string, len(lines))

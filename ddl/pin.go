@@ -1,6 +1,7 @@
 package ddl
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -95,7 +96,7 @@ func (p *pinner) query(q *ast.Query, ctes columnsOf) ([]string, error) {
 			cte := &q.With.CTEs[i]
 			sub, ok := cte.Statement.(*ast.Query)
 			if !ok {
-				return nil, pgerror.New(pgerror.FeatureNotSupported, "views must not contain data-modifying statements in WITH").At(cte.Position())
+				return nil, pgerror.New(pgerror.FeatureNotSupported, "views must not contain data-modifying statements in WITH")
 			}
 			if q.With.Recursive {
 				// The item names itself; the columns of its first part are known before the star of
@@ -242,10 +243,13 @@ func (p *pinner) table(t ast.TableExpr, ctes columnsOf) ([]source, error) {
 		var cols []string
 		if len(n.Columns) > 0 {
 			cols = n.Columns
-		} else if !n.Ordinality && len(n.ColumnDefs) == 0 {
+		} else if !n.Ordinality && len(n.ColumnDefs) == 0 && (alias != "unnest" || len(n.Call.Args) == 1) {
 			cols = []string{alias}
 		}
 		return []source{{alias, cols}}, nil
+	case *ast.RowsFrom:
+		first := n.Functions[0].Call.Name
+		return []source{{cmp.Or(n.Alias, first[len(first)-1]), n.Columns}}, nil
 	}
 	return nil, pgerror.New(pgerror.InternalError, "table expression %T", t)
 }

@@ -14,6 +14,11 @@ func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, na
 	if taken, err := r.nameTaken(ctx, t.Schema, name); err != nil || taken {
 		return errorOr(err, relationExists(name))
 	}
+	if hasRowType(t) {
+		if err := r.freeTypeName(ctx, t.Schema, name); err != nil {
+			return err
+		}
+	}
 	users, err := r.viewsOn(ctx, t.ID)
 	if err != nil {
 		return err
@@ -27,6 +32,9 @@ func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, na
 		if err := r.renameInView(ctx, view, t, name); err != nil {
 			return err
 		}
+	}
+	if err := r.renameInPolicies(ctx, t, name); err != nil {
+		return err
 	}
 	return r.renameInObservers(ctx, t, name)
 }
@@ -70,6 +78,18 @@ func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *a
 	next.Columns[ord].Name = n.To
 	if err := renameColumnInObservers(next, n.From, n.To); err != nil {
 		return err
+	}
+	if err := r.renameColumnInPolicies(ctx, next, n.From, n.To); err != nil {
+		return err
+	}
+	policies, err := r.brokenPolicies(ctx, t, next)
+	if err != nil {
+		return err
+	}
+	for _, use := range policies {
+		if use.table.ID != t.ID {
+			return pgerror.Unsupported("renaming a column that a policy's subquery uses", "Drop policy "+use.policy.Name+" first and create it again.").At(n.Position())
+		}
 	}
 	broken, err := r.brokenViews(ctx, t, next)
 	if err != nil {

@@ -122,7 +122,9 @@ func (r *run) createRole(ctx context.Context, n *ast.CreateRole) error {
 	if err := r.requireNewRole(role.Name); err != nil {
 		return err
 	}
-	r.setPassword(role, o)
+	if err := r.setPassword(role, o); err != nil {
+		return err
+	}
 	id, err := r.ch.NewID(ctx)
 	if err != nil {
 		return err
@@ -223,24 +225,28 @@ func roleFlag(role *catalog.Role, option string) (flag *bool, value bool) {
 }
 
 // setPassword stores the verifier of the password that is given.
-func (r *run) setPassword(role *catalog.Role, o roleOptions) {
+func (r *run) setPassword(role *catalog.Role, o roleOptions) error {
 	if !o.hasPassword {
-		return
+		return nil
 	}
 	role.Verifier = ""
 	if o.password == nil {
-		return
+		return nil
 	}
-	stored, empty := verifier.Stored(*o.password)
-	if empty {
+	stored, err := verifier.Stored(*o.password)
+	switch {
+	case errors.Is(err, verifier.ErrEmpty):
 		r.noticeAbsent("empty string is not a valid password, clearing password")
-		return
+		return nil
+	case err != nil:
+		return pgerror.New(pgerror.InvalidParameterValue, "%v", err).WithHint("Make a verifier with fewer, such as by psql's \\password.")
 	}
 	if verifier.IsMD5(stored) {
 		r.Report.Notice(pgerror.New(pgerror.Warning, "an MD5 hash permits no login").
 			WithHint("Set a password, or a SCRAM-SHA-256 verifier."))
 	}
 	role.Verifier = stored
+	return nil
 }
 
 // requireAlterable checks that a role's name is not that of a predefined one.
@@ -265,7 +271,9 @@ func (r *run) alterRole(ctx context.Context, n *ast.AlterRole) error {
 		return err
 	}
 	if len(n.Options) > 0 {
-		r.setPassword(role, o)
+		if err := r.setPassword(role, o); err != nil {
+			return err
+		}
 		if err := r.putRole(ctx, role); err != nil {
 			return err
 		}
@@ -418,8 +426,13 @@ func (r *run) commentRole(ctx context.Context, name ast.Role, text string) error
 	return r.putRole(ctx, next)
 }
 
-// alterRoleSet is ALTER ROLE … SET and RESET.
+// alterRoleSet is ALTER ROLE … SET and RESET, and of ALL roles in a database ALTER DATABASE … SET and RESET.
 func (r *run) alterRoleSet(ctx context.Context, n *ast.AlterRoleSet) error {
+	if n.Database != "" {
+		if err := r.requireDatabase(n.Database); err != nil {
+			return err
+		}
+	}
 	var role *catalog.Role
 	if n.Name != nil {
 		var err error
@@ -432,15 +445,13 @@ func (r *run) alterRoleSet(ctx context.Context, n *ast.AlterRoleSet) error {
 	case r.superuser():
 	case role == nil && n.Database == "":
 		return denied("must be superuser to alter settings globally")
+	case role == nil && !r.access.Owns(r.access.Grants.Database.OwnerOID()):
+		return mustBeOwner("database", n.Database)
 	case role == nil:
-		return denied("must be owner of database %s", n.Database)
 	case role.Superuser:
 		return denied("must be superuser to alter superusers")
 	case current == nil || !current.CreateRole && role.OID != r.User:
 		return denied("permission denied")
-	}
-	if n.Database != "" && n.Database != r.Database {
-		return pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", n.Database)
 	}
 	if role == nil {
 		settings, err := r.changeSettings(r.roles().Everyone(), n)

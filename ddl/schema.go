@@ -132,6 +132,8 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		next := t.Clone()
 		next.Comment = text
 		return r.update(ctx, t, next, false)
+	case "POLICY":
+		return r.commentPolicy(ctx, &n.Object, text)
 	case "COLUMN":
 		return r.commentColumn(ctx, n, text)
 	case "INDEX":
@@ -142,6 +144,17 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		next := t.Clone()
 		next.IndexNamed(ix.Name).Comment = text
 		return r.update(ctx, t, next, false)
+	case "CONSTRAINT":
+		if n.OnDomain != nil {
+			return r.commentDomainConstraint(ctx, n, text)
+		}
+	case "DOMAIN":
+		if _, err := r.domain(ctx, pathName(n.Pos, n.Types[0].Name)); err != nil {
+			return err
+		}
+		return r.commentType(ctx, pathName(n.Pos, n.Types[0].Name), text)
+	case "TYPE":
+		return r.commentType(ctx, pathName(n.Pos, n.Types[0].Name), text)
 	case "ROLE":
 		return r.commentRole(ctx, *n.Role, text)
 	case "OBSERVER":
@@ -156,7 +169,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		}
 		return r.look(ctx)
 	}
-	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas and roles.").At(n.Position())
+	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas, types and roles.").At(n.Position())
 }
 
 func (r *run) commentColumn(ctx context.Context, n *ast.Comment, text string) error {

@@ -228,6 +228,9 @@ func (r *run) keyFilter(ctx context.Context, t *catalog.TableDescriptor, where a
 	if where == nil {
 		return func([]byte) (bool, error) { return true, nil }, nil
 	}
+	if r.access.RowSecurity(t) == catalog.RowSecurityApplies {
+		return nil, pgerror.Unsupported("RETRY WHERE for a table whose row-level security applies to the role", "Retry all rows.")
+	}
 	rows := planner.ObserverRows(t)[1:]
 	cond, err := planner.BindRows(ctx, where, rows, r.r, r.Env, types.TBool, "WHERE")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 func (r *run) createSequence(ctx context.Context, n *ast.CreateSequence) error {
-	schema, err := r.targetSchema(ctx, n.Name)
+	schema, err := r.newRelationSchema(ctx, n.Name, n.Persistence)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func applyOptions(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, fresh
 	}
 	newType := fresh
 	if o.Type != nil {
-		typ, err := planner.ResolveType(o.Type)
+		typ, err := planner.ResolveType(o.Type, nil)
 		if err != nil {
 			return err
 		}

@@ -12,9 +12,17 @@ import (
 )
 
 func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
-	schema, err := r.targetSchema(ctx, n.Name)
+	schema, err := r.newRelationSchema(ctx, n.Name, n.Persistence)
 	if err != nil {
 		return err
+	}
+	if !catalog.IsTemporary(schema) {
+		if uses, err := r.usesTemporary(ctx, n); err != nil {
+			return err
+		} else if uses {
+			r.notice(pgerror.SuccessfulCompletion, "view %q will be a temporary view", n.Name.Name)
+			schema = r.Temporary.Name()
+		}
 	}
 	old, err := r.r.Relation(ctx, schema, n.Name.Name)
 	if err != nil {
@@ -28,6 +36,11 @@ func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
 	}
 	if taken, err := r.nameTaken(ctx, schema, n.Name.Name); err != nil || taken && old == nil {
 		return errorOr(err, relationExists(n.Name.Name))
+	}
+	if old == nil {
+		if err := r.requireNoType(ctx, schema, n.Name.Name); err != nil {
+			return err
+		}
 	}
 	view := &catalog.TableDescriptor{Kind: catalog.KindView, Schema: schema, Name: n.Name.Name, NextColumnID: 1}
 	if err := setViewOptions(view, n.Options, false); err != nil {
@@ -71,15 +84,12 @@ func setViewOptions(view *catalog.TableDescriptor, options []ast.StorageOption, 
 				return err
 			}
 		case "security_barrier":
+			view.SecurityBarrier = false
 			if reset {
 				continue
 			}
-			var barrier bool
-			if err := parseBoolOption(o.Name, o.Value, &barrier); err != nil {
+			if err := parseBoolOption(o.Name, o.Value, &view.SecurityBarrier); err != nil {
 				return err
-			}
-			if barrier { // An error of a condition that is evaluated first would show rows that the view hides.
-				return pgerror.Unsupported("security_barrier", "Give readers a table that holds only their rows.")
 			}
 		case "check_option": // Views are not written.
 		default:
@@ -95,11 +105,12 @@ func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n
 	if err := r.pin(ctx, n.Query, view); err != nil {
 		return err
 	}
-	view.ViewQuery = n.Query.String()
 	cols, err := r.queryColumns(ctx, n.Query)
 	if err != nil {
 		return err
 	}
+	ast.InspectQuery(n.Query, ast.Visitor{Expr: r.pinType})
+	view.ViewQuery = n.Query.String()
 	if len(n.Columns) > len(cols) {
 		return pgerror.New(pgerror.SyntaxError, "CREATE VIEW specifies more column names than columns").At(n.Position())
 	}
@@ -110,6 +121,9 @@ func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n
 		}
 		if view.ColumnNamed(name) >= 0 {
 			return pgerror.New(pgerror.DuplicateColumn, "column %q specified more than once", name).At(n.Position())
+		}
+		if err := r.mayUseType(c.Type); err != nil {
+			return err
 		}
 		view.Columns = append(view.Columns, catalog.ColumnDescriptor{ID: view.NextColumnID, Name: name, Type: storedType(c.Type)})
 		view.NextColumnID++
@@ -217,7 +231,11 @@ func (r *run) dropBroken(ctx context.Context, t, next *catalog.TableDescriptor, 
 		return err
 	}
 	observers, err := r.brokenObservers(ctx, t, next)
-	if err != nil || len(views)+len(observers) == 0 {
+	if err != nil {
+		return err
+	}
+	policies, err := r.brokenPolicies(ctx, t, next)
+	if err != nil || len(views)+len(observers)+len(policies) == 0 {
 		return err
 	}
 	d := newDropping(r)
@@ -229,6 +247,9 @@ func (r *run) dropBroken(ctx context.Context, t, next *catalog.TableDescriptor, 
 	}
 	for _, use := range observers {
 		d.addObserver(use, what)
+	}
+	for _, use := range policies {
+		d.addPolicy(ctx, use, what)
 	}
 	if !cascade {
 		return d.refuse(what)

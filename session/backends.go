@@ -2,10 +2,14 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/tso"
 )
 
 // warnings sends the warnings of functions that a plan calls.
@@ -111,4 +115,38 @@ func (b *backends) terminate(ctx context.Context, pid int32, timeout time.Durati
 		b.warnings.send(pgerror.New(pgerror.Warning, "backend with PID %d did not terminate within %d milliseconds", pid, timeout.Milliseconds()))
 		return false, nil
 	}
+}
+
+// blocking is pg_blocking_pids: the sessions of this process that change the schema, or hold a row lock, for which a session of it waits.
+func (b *backends) blocking(ctx context.Context, pid int32) (pids []int32, err error) {
+	add := func(blocker uint32) {
+		if !slices.Contains(pids, int32(blocker)) {
+			pids = append(pids, int32(blocker))
+		}
+	}
+	if wait, ok := b.tx.catalog.WaitOf(uint32(pid)); ok {
+		for _, blocker := range wait.Blockers {
+			add(blocker)
+		}
+	}
+	var waiter tso.Timestamp
+	byTxn := map[tso.Timestamp]uint32{}
+	b.deps.Sessions(func(other *Session) {
+		if txn, ok := other.activity.transaction(); ok {
+			byTxn[txn.StartTS] = txn.PID
+			if int64(txn.PID) == int64(pid) {
+				waiter = txn.StartTS
+			}
+		}
+	})
+	if waiter == 0 {
+		return pids, nil
+	}
+	_, err = kv.ListLocks(ctx, b.deps.Router, func(_ *kv.RangeDescriptor, lock *mvcc.LockInfo) error {
+		if holder, here := byTxn[lock.Lock.StartTS]; here && slices.Contains(lock.Waiters, waiter) {
+			add(holder)
+		}
+		return nil
+	})
+	return pids, err
 }

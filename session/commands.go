@@ -127,7 +127,7 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 	case *ast.CloseCursor:
 		return c.cursors.close(n)
 	case *ast.Discard:
-		return c.discard(n)
+		return c.discard(ctx, n)
 	case *ast.Listen, *ast.Unlisten, *ast.Notify:
 		return c.notifications.run(tree)
 	case *ast.NotifyObserver:
@@ -151,7 +151,7 @@ func readsRows(tree ast.Statement) bool {
 }
 
 // discard is DISCARD.
-func (c *commands) discard(n *ast.Discard) (Tag, error) {
+func (c *commands) discard(ctx context.Context, n *ast.Discard) (Tag, error) {
 	tag := verb("DISCARD " + n.What)
 	switch n.What {
 	case "ALL":
@@ -166,10 +166,16 @@ func (c *commands) discard(n *ast.Discard) (Tag, error) {
 		c.prepared.statements.removeAll()
 		c.plans.clear()
 		c.sequences.discard()
+		c.tx.abort() // It has read nothing but the schema.
+		if err := c.tx.dropTemporary(); err != nil {
+			return tag, err
+		}
 		if err := c.settings.resetRoles(); err != nil {
 			return tag, err
 		}
 		return tag, c.settings.settings.ResetAll()
+	case "TEMP":
+		return tag, c.tx.discardTemporary(ctx)
 	case "SEQUENCES":
 		c.sequences.discard()
 	case "PLANS":

@@ -8,6 +8,7 @@ import (
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/copyformat"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // copyCommands runs COPY.
@@ -129,6 +130,13 @@ func (c *copyCommands) to(ctx context.Context, n *ast.Copy, w ResultWriter) (Tag
 	opts, err := copyOptions(n, names)
 	if err != nil {
 		return Tag{}, err
+	}
+	for i := range cols {
+		if opts.Format == copyformat.Binary {
+			if err := types.RequireBinary(cols[i].Type); err != nil {
+				return Tag{}, err
+			}
+		}
 	}
 	data, err := w.CopyOut(len(cols), opts.Format == copyformat.Binary)
 	if err != nil {

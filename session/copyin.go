@@ -136,6 +136,9 @@ func (c *copyIn) planRows(ctx context.Context, names []string) error {
 	if err := c.tx.authorize(ctx, plan); err != nil {
 		return err
 	}
+	if plan.Guarded {
+		return pgerror.New(pgerror.FeatureNotSupported, "COPY FROM not supported with row-level security").WithHint("Use INSERT statements instead.")
+	}
 	node, ok := plan.Root.(*planner.Insert)
 	if !ok {
 		return fmt.Errorf("plan of COPY is a %T", plan.Root)
@@ -255,7 +258,9 @@ func (c *copyIn) locate(err error, line int) error {
 	located.Where = fmt.Sprintf("COPY %s, line %d", c.target.Name, line)
 	if c.reading >= 0 {
 		located.Where += ", column " + c.names[c.reading]
-		if c.opts.Format != copyformat.Binary && utf8.Valid(c.value) {
+		if c.value == nil {
+			located.Where += ": null input"
+		} else if c.opts.Format != copyformat.Binary && utf8.Valid(c.value) {
 			shown, more := c.value, ""
 			if len(shown) > shownBytes {
 				shown, more = shown[:shownBytes], "..."
@@ -274,13 +279,16 @@ func (c *copyIn) makeRow(fields [][]byte) (err error) {
 			return pgerror.New(pgerror.BadCopyFileFormat, "missing data for column %q", c.names[i])
 		}
 		value := types.Null
+		c.reading, c.value = i, fields[i]
 		if field := fields[i]; field != nil {
-			c.reading, c.value = i, field
-			if value, err = c.parseField(i, field); err != nil {
-				return err
-			}
-			c.reading = -1
+			value, err = c.parseField(i, field)
+		} else {
+			err = types.CheckNull(c.target.Columns[c.ordinals[i]].Type, &c.env.Format)
 		}
+		if err != nil {
+			return err
+		}
+		c.reading = -1
 		if at := c.place[i]; at >= 0 {
 			c.eval.Inputs[at] = value
 		}

@@ -43,9 +43,9 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 		return Tag{}, err
 	}
 	deps := ddl.Deps{
-		DB: c.deps.DB, Catalog: c.deps.Catalog, Env: c.env, SearchPath: c.settings.SearchPath,
+		DB: c.deps.DB, Catalog: c.deps.Catalog, Temporary: c.tx.temporary(), Env: c.env, SearchPath: c.settings.SearchPath,
 		Report: reporter{w}, Exec: c.fillTable, Logger: c.log,
-		LockTimeout: c.settings.LockTimeout, User: c.acting.current, SessionUser: c.acting.session, Database: Database, CheckSetting: settings.Check,
+		LockTimeout: c.settings.LockTimeout, Session: c.tx.guard.Session, User: c.acting.current, SessionUser: c.acting.session, Database: Database, CheckSetting: settings.Check,
 	}
 	if deps.OneTransaction = !c.deps.Shared; c.deps.Shared {
 		deps.CreateRange = c.deps.Router.CreateRange
@@ -58,8 +58,12 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 			return Tag{}, err
 		}
 		deps.Txn, deps.Guard = c.tx.txn, c.tx.guard
+		if c.tx.modes.Isolation.PerStatement() {
+			deps.Refresh = c.tx.beginStatement
+		}
 	} else {
 		c.tx.abort() // Nothing but the look at the schema; the statement takes its own snapshot.
+		c.env.BeginTxn()
 		roles, err := c.deps.Catalog.Roles(ctx)
 		if err == nil {
 			err = c.acting.permit(roles)
@@ -78,7 +82,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 			WithDetail("Garbage collection removes row versions that were replaced longer ago than percodb.gc_life."))
 	}
 	if shared {
-		c.tx.changed, c.tx.resolver = true, nil
+		c.tx.changed, c.tx.resolver = c.tx.changed || c.tx.guard.Changed(), nil
 	}
 	c.deps.Metrics.Statements.ddl.Inc()
 	return verb(tag), nil
@@ -109,10 +113,24 @@ func changeName(tree ast.Statement) string {
 		return "CREATE ROLE"
 	case *ast.AlterRole, *ast.AlterRoleSet:
 		return "ALTER ROLE"
+	case *ast.AlterDatabaseSet:
+		return "ALTER DATABASE"
 	case *ast.AlterObject:
 		return "ALTER " + n.Object.Kind
 	case *ast.DropObjects:
-		return "DROP ROLE"
+		return "DROP " + n.Objects[0].Kind
+	case *ast.CreatePolicy:
+		return "CREATE POLICY"
+	case *ast.AlterPolicy:
+		return "ALTER POLICY"
+	case *ast.CreateType:
+		return "CREATE TYPE"
+	case *ast.CreateDomain:
+		return "CREATE DOMAIN"
+	case *ast.AlterDomain:
+		return "ALTER DOMAIN"
+	case *ast.AlterEnum, *ast.AlterType, *ast.RenameAttribute:
+		return "ALTER TYPE"
 	case *ast.GrantRole:
 		if n.Revoke {
 			return "REVOKE ROLE"

@@ -107,7 +107,7 @@ func (s *Session) bind(req BindRequest) error {
 	*po = portal{} // A literal with values would be made elsewhere and copied: most of it is zero.
 	po.name, po.prepared, po.params, po.formats = req.Portal, p, params, formats
 	po.depth, po.fresh, po.view, po.memory = len(s.tx.savepoints), true, s.tx.views, &s.memory
-	err = parseParams(po, req, &s.settings.Format)
+	err = parseParams(po, req, &s.env.Format)
 	if err == nil {
 		err = checkResultFormats(req.ResultFormats, s.describer.columns(p))
 	}
@@ -127,6 +127,9 @@ func parseParams(po *portal, req BindRequest, format *types.Format) error {
 	po.params = row
 	for i, raw := range req.Params {
 		if raw == nil {
+			if err := types.CheckNull(po.prepared.params[i], format); err != nil {
+				return badParam(err, req.Portal, i)
+			}
 			continue
 		}
 		t, isBinary := po.prepared.params[i], paramFormat(req.ParamFormats, i) == 1
@@ -137,15 +140,20 @@ func parseParams(po *portal, req BindRequest, format *types.Format) error {
 			row[i], err = po.parse(t, raw, isBinary, func() (types.Datum, error) { return parseParam(t, raw, isBinary, format) })
 		}
 		if err != nil {
-			e := *ToPGError(err)
-			e.Where = fmt.Sprintf("unnamed portal parameter $%d", i+1)
-			if req.Portal != "" {
-				e.Where = fmt.Sprintf("portal %q parameter $%d", req.Portal, i+1)
-			}
-			return &e
+			return badParam(err, req.Portal, i)
 		}
 	}
 	return nil
+}
+
+// badParam returns the error of reading the ith argument.
+func badParam(err error, portal string, i int) error {
+	e := *ToPGError(err)
+	e.Where = fmt.Sprintf("unnamed portal parameter $%d", i+1)
+	if portal != "" {
+		e.Where = fmt.Sprintf("portal %q parameter $%d", portal, i+1)
+	}
+	return &e
 }
 
 func parseParam(t types.Type, raw []byte, isBinary bool, format *types.Format) (types.Datum, error) {
@@ -190,7 +198,17 @@ func checkResultFormats(formats []int16, columns []Column) error {
 	if n := len(formats); n > 1 && n != len(columns) {
 		return pgerror.New(pgerror.ProtocolViolation, "bind message has %d result formats but query has %d columns", n, len(columns))
 	}
-	return checkFormats(formats)
+	if err := checkFormats(formats); err != nil {
+		return err
+	}
+	for i := range columns {
+		if paramFormat(formats, i) == 1 {
+			if err := types.RequireBinary(columns[i].Type); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func paramFormat(formats []int16, i int) int16 {

@@ -25,14 +25,14 @@ import (
 
 // testServer is what the sessions of a test share: a store in memory.
 type testServer struct {
-	t         *testing.T
+	t         testing.TB
 	deps      Deps
 	waits     *waitgraph.Local
 	conflicts atomic.Int32 // how many of the next prewrites are answered with a conflict
 	pid       uint32
 }
 
-func newTestServer(t *testing.T) *testServer {
+func newTestServer(t testing.TB) *testServer {
 	t.Helper()
 	s := &testServer{t: t}
 	store := storetest.Open(t, func(_ context.Context, req any) error {
@@ -51,7 +51,7 @@ func newTestServer(t *testing.T) *testServer {
 
 // client is a session with a writer that records what its client is sent.
 type client struct {
-	t *testing.T
+	t testing.TB
 	*Session
 	recordingWriter
 }

@@ -3,9 +3,12 @@ package session
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -29,6 +32,7 @@ type info struct {
 	tx       *transaction
 	acting   *principal
 	backends backends
+	audit    *auditor
 
 	notifications *notifications
 }
@@ -45,11 +49,17 @@ func (i *info) Version() string {
 
 func (i *info) Schemas(implicit bool) []string {
 	path := i.settings.SearchPath
-	if implicit {
-		return append([]string{catalog.SystemSchema}, path...)
+	if !implicit {
+		return path
 	}
-	return path
+	all := []string{catalog.SystemSchema}
+	if own := i.tx.temporary(); own.Version() != 0 {
+		all = []string{own.Name(), catalog.SystemSchema}
+	}
+	return append(all, path...)
 }
+
+func (i *info) TemporarySchema() uint32 { return i.tx.temporary().OID() }
 
 func (i *info) Setting(name string) (string, bool) {
 	value, err := i.settings.Get(name)
@@ -57,7 +67,11 @@ func (i *info) Setting(name string) (string, bool) {
 }
 
 func (i *info) SetSetting(name, value string, local bool) error {
-	return setParameter(i.settings, name, value, local)
+	err := setParameter(i.settings, name, value, local)
+	if err != nil && isRoleSetting(strings.ToLower(name)) { // That it has changed is written as such.
+		i.audit.function("set_config", err, false, name, value)
+	}
+	return err
 }
 
 func (i *info) TxnID() int64 {
@@ -67,19 +81,35 @@ func (i *info) TxnID() int64 {
 	return int64(i.tx.txn.StartTS())
 }
 
-func (i *info) CancelBackend(pid int32) (bool, error) { return i.backends.cancel(pid) }
+func (i *info) CancelBackend(pid int32) (bool, error) {
+	ok, err := i.backends.cancel(pid)
+	i.audit.function("pg_cancel_backend", err, ok, strconv.Itoa(int(pid)))
+	return ok, err
+}
 
 func (i *info) TerminateBackend(ctx context.Context, pid int32, timeout time.Duration) (bool, error) {
-	return i.backends.terminate(ctx, pid, timeout)
+	ok, err := i.backends.terminate(ctx, pid, timeout)
+	i.audit.function("pg_terminate_backend", err, ok, strconv.Itoa(int(pid)))
+	return ok, err
+}
+
+func (i *info) BlockingPIDs(ctx context.Context, pid int32) ([]int32, error) {
+	return i.backends.blocking(ctx, pid)
 }
 
 func (i *info) ReloadConfiguration() (bool, error) {
-	super, err := i.tx.superuser(i.tx.env.Ctx)
-	if err == nil && !super {
-		err = pgerror.New(pgerror.InsufficientPrivilege, "permission denied for function pg_reload_conf")
-	}
+	ok, err := i.reloadConfiguration()
+	i.audit.function("pg_reload_conf", err, ok)
+	return ok, err
+}
+
+func (i *info) reloadConfiguration() (bool, error) {
+	r, err := i.tx.catalog.Present(i.tx.env.Ctx)
 	if err != nil {
 		return false, err
+	}
+	if catalog.NewAccess(r, i.tx.acting.current).Object(acl.Function, "pg_reload_conf()", acl.Execute) == 0 {
+		return false, pgerror.New(pgerror.InsufficientPrivilege, "permission denied for function pg_reload_conf")
 	}
 	reload := i.backends.deps.ReloadAccess
 	if reload == nil {

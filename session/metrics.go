@@ -16,7 +16,7 @@ type Metrics struct {
 
 // StatementCounters count completed statements by command tag. They are resolved once: finding one by
 // its label hashes and locks, on the hottest path.
-type StatementCounters struct{ selects, inserts, updates, deletes, ddl prometheus.Counter }
+type StatementCounters struct{ selects, inserts, updates, deletes, merges, ddl prometheus.Counter }
 
 // of returns the counter of a plan's tag.
 func (c *StatementCounters) of(tag string) prometheus.Counter {
@@ -27,6 +27,8 @@ func (c *StatementCounters) of(tag string) prometheus.Counter {
 		return c.updates
 	case "DELETE":
 		return c.deletes
+	case "MERGE":
+		return c.merges
 	}
 	return c.selects
 }
@@ -48,7 +50,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Statements: StatementCounters{
 			selects: statements.WithLabelValues("SELECT"), inserts: statements.WithLabelValues("INSERT"),
 			updates: statements.WithLabelValues("UPDATE"), deletes: statements.WithLabelValues("DELETE"),
-			ddl: statements.WithLabelValues("DDL"),
+			merges: statements.WithLabelValues("MERGE"),
+			ddl:    statements.WithLabelValues("DDL"),
 		},
 		Errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "percodb", Subsystem: "session", Name: "errors_total", Help: "Errors sent to clients."}, []string{"sqlstate"}),

@@ -333,8 +333,12 @@ type observerBody struct {
 	// condition is a plan of when that is never run: it has the privileges that the owner needs for it. nil: there is no condition.
 	condition *cachedPlan
 	plans     []*cachedPlan // by statement; nil: to be made
-	locks     bool          // one of plans is of a statement that locks rows by itself: FOR UPDATE and its kind
-	params    types.Row     // scratch
+	// visible is a plan that yields a row if the owner's policies let it see the row; nil: it may see all. roles are those for which it was
+	// made.
+	visible *cachedPlan
+	roles   *catalog.Roles
+	locks   bool      // one of plans is of a statement that locks rows by itself: FOR UPDATE and its kind
+	params  types.Row // scratch
 }
 
 // optimistic reports whether the statements, as they were planned last, may run in an optimistic transaction: they do not lock rows by
@@ -349,10 +353,15 @@ func (b *observerBody) prepare(ctx context.Context, s *Session) error {
 	if b.locks && !s.tx.txn.Pessimistic() { // The next transaction locks.
 		return pgerror.New(pgerror.SerializationFailure, "the observer's body has changed")
 	}
+	if a, t, err := s.tx.accessNow(ctx, b.table); err != nil {
+		return err
+	} else if !a.ReadsKey(t, &t.Primary) {
+		return planner.RelationDenied(t)
+	}
 	if b.condition == nil {
 		return nil
 	}
-	if _, err := b.condition.holds(ctx, catalog.WithLocal(s.tx.resolver, b.changed)); err != nil {
+	if _, err := b.condition.holds(ctx, &s.tx, catalog.WithLocal(s.tx.resolver, b.changed)); err != nil {
 		return err
 	}
 	return s.tx.authorize(ctx, b.condition)
@@ -360,8 +369,15 @@ func (b *observerBody) prepare(ctx context.Context, s *Session) error {
 
 func (b *observerBody) plan(ctx context.Context, s *Session) error {
 	r := catalog.WithLocal(s.tx.resolver, b.changed)
-	for _, p := range b.plans {
-		if ok, err := p.holds(ctx, r); err != nil {
+	plans := b.plans
+	if b.visible != nil {
+		plans = append(slices.Clip(plans), b.visible)
+	}
+	if b.roles != r.Roles() {
+		b.plans, plans = nil, nil
+	}
+	for _, p := range plans {
+		if ok, err := p.holds(ctx, &s.tx, r); err != nil {
 			return err
 		} else if !ok {
 			b.plans = nil
@@ -382,7 +398,14 @@ func (b *observerBody) plan(ctx context.Context, s *Session) error {
 	if b.observer.Batch == 1 {
 		opts.Rows, opts.RowsOf = b.rows, b.table
 	}
-	plans := make([]*cachedPlan, len(statements))
+	visible, err := planner.BuildVisible(ctx, b.table, r, &s.env, opts)
+	if err != nil {
+		return err
+	}
+	if b.roles, b.visible = r.Roles(), nil; visible != nil {
+		b.visible = &cachedPlan{Plan: visible, version: visible.SchemaVersion}
+	}
+	plans = make([]*cachedPlan, len(statements))
 	b.locks = false
 	for i, tree := range statements {
 		plan, err := planner.Build(ctx, tree, r, &s.env, opts)
@@ -489,6 +512,10 @@ func (b *observerBody) wanted(ctx context.Context, env *builtin.Env, rows []type
 
 // run runs the statements: for each row, or once for all if the observer takes batches.
 func (b *observerBody) run(ctx context.Context, s *Session, rows []types.Row) error {
+	rows, err := b.seen(ctx, s, rows)
+	if err != nil {
+		return err
+	}
 	accepted, err := b.accepted(ctx, &s.env, rows)
 	if err != nil {
 		return err
@@ -502,6 +529,25 @@ func (b *observerBody) run(ctx context.Context, s *Session, rows []types.Row) er
 		}
 	}
 	return nil
+}
+
+// seen returns the rows that the owner's policies let it see.
+func (b *observerBody) seen(ctx context.Context, s *Session, rows []types.Row) (seen []types.Row, _ error) {
+	if b.visible == nil {
+		return rows, nil
+	}
+	for _, row := range rows {
+		startStatement(&s.env)
+		s.tx.txn.KeepReads()
+		var found rowCollector
+		if _, err := s.runner.executePlan(ctx, &run{plan: b.visible, params: b.inputs(row)}, &found); err != nil {
+			return nil, err
+		}
+		if len(found.rows) > 0 {
+			seen = append(seen, row)
+		}
+	}
+	return seen, nil
 }
 
 // runStatements runs the statements once, with the rows of the relation changed, and the values of NEW and KEY. last: none follow in

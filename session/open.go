@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
@@ -47,10 +46,12 @@ func (x *statementRunner) open(ctx context.Context, r *run) error {
 	if txn := x.tx.txn; txn != nil && txn.Isolation() == percolator.Serializable {
 		x.tx.guard.Reads(plan.Relations)
 	}
-	if table := writtenTable(plan.Root); table != nil {
+	if len(plan.Writes) > 0 {
 		if err := x.portals.hold(ctx, x.tx.txn, r); err != nil {
 			return err
 		}
+	}
+	for _, table := range plan.Writes {
 		if !r.unguarded {
 			x.tx.guard.Writes(table, 0)
 		}
@@ -94,17 +95,4 @@ func (x *statementRunner) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 
 func readOnlyError(command string) error {
 	return pgerror.New(pgerror.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", command)
-}
-
-// writtenTable returns the table that a plan changes, nil for queries.
-func writtenTable(root planner.Node) *catalog.TableDescriptor {
-	switch n := root.(type) {
-	case *planner.Insert:
-		return n.Table
-	case *planner.Update:
-		return n.Table
-	case *planner.Delete:
-		return n.Table
-	}
-	return nil
 }

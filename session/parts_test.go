@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -334,5 +335,25 @@ func TestStatementsDrawMemory(t *testing.T) {
 	c.must("select 1")
 	if used := c.memory.Used(); used > 64<<10 {
 		t.Errorf("%d bytes are in use after the unnamed statement", used)
+	}
+}
+
+// Goal: a value's input warns, once for each execution; a result in the binary format is refused where its type has none.
+func TestAccessItems(t *testing.T) {
+	c := newTestServer(t).connect()
+	c.transcript(`
+		select 'postgres=r'::aclitem is null → notice 0L000; columns ?column?; row f; SELECT 1; I
+		select 'postgres=r'::aclitem is null → notice 0L000; columns ?column?; row f; SELECT 1; I
+		select 'postgres=r/postgres'::aclitem is null → columns ?column?; row f; SELECT 1; I
+	`)
+	for sql, want := range map[string]pgerror.Code{"select 1, null::aclitem": pgerror.UndefinedFunction, "select 1": ""} {
+		if err := c.Parse("", sql, nil); err != nil {
+			t.Fatal(err)
+		}
+		err := c.Bind(BindRequest{ResultFormats: []int16{1}})
+		if err == nil && want != "" || err != nil && ToPGError(err).Code != want {
+			t.Errorf("%s: %v", sql, err)
+		}
+		c.report(c.Sync(&c.recordingWriter))
 	}
 }

@@ -62,11 +62,21 @@ func (c *PlanCache) add(key string, plan *planner.Plan) {
 	}
 }
 
+// keep adds a plan, if policies are in it also as that of its role.
+func (c *PlanCache) keep(key string, plan *planner.Plan) {
+	c.add(key, plan)
+	if plan.Role != 0 {
+		c.add(roleKey(key, plan.Role), plan)
+	}
+}
+
 // cachedPlan is a plan as one session knows it.
 type cachedPlan struct {
 	*planner.Plan
 	// version is the schema version under which the plan was last found to hold.
 	version uint64
+	// temporary is the version of the session's temporary relations for which it was made (catalog.Temporary).
+	temporary uint64
 	// The plan was last authorized for permittedRole under the schema version permittedVersion.
 	permittedRole    uint32
 	permittedVersion uint64
@@ -74,18 +84,22 @@ type cachedPlan struct {
 	idle *executor.Runner
 }
 
-// holds reports whether the plan may be used under r: nothing changed, or nothing that it reads.
-func (c *cachedPlan) holds(ctx context.Context, r catalog.Resolver) (bool, error) {
-	if !c.samePath(r) { // Another role may not be able to use all of it.
+// holds reports whether the plan may be used by t's role under r: nothing changed, or nothing that it reads.
+func (c *cachedPlan) holds(ctx context.Context, t *transaction, r catalog.Resolver) (bool, error) {
+	if c.temporary != t.temporary().Version() { // A name may mean another relation by now.
+		return false, nil
+	}
+	if !c.samePath(r) || !c.suits(t.acting) { // Another role may not be able to use all of it.
 		return false, nil
 	}
 	ok, err := c.unchanged(ctx, r, func(now, used *catalog.TableDescriptor) bool {
 		return now.Version == used.Version && now.Name == used.Name && now.Schema == used.Schema
 	})
-	if ok {
-		c.version = r.Version()
+	if !ok || err != nil {
+		return false, err
 	}
-	return ok, err
+	c.version = r.Version()
+	return c.policiesHold(ctx, t, r)
 }
 
 // stands reports whether the plan is right under r, though it may not be the best: new statistics do not
@@ -99,6 +113,17 @@ func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same fun
 	if c.version == r.Version() {
 		return true, nil
 	}
+	if c.ObjectsVersion != r.Grants().ObjectsVersion { // It may not list a function whose privileges have been changed since.
+		return false, nil
+	}
+	if c.Role != 0 && c.Roles != r.Roles() {
+		return false, nil
+	}
+	for _, used := range c.Types {
+		if now := r.Types().ByOID(used.OID); now == nil || now.Version != used.Version {
+			return false, nil
+		}
+	}
 	for _, used := range c.Relations {
 		now, err := r.RelationByID(ctx, used.ID)
 		if err != nil {
@@ -108,7 +133,49 @@ func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same fun
 			return false, nil
 		}
 	}
+	for _, name := range c.Names {
+		now, err := r.Relation(ctx, "", name.Name)
+		if err != nil || now == nil || now.ID != name.ID { // A schema that is searched before has one by now.
+			return false, err
+		}
+	}
 	return true, nil
+}
+
+// suits reports whether the plan applies the policies of the current role, if it applies any.
+func (c *cachedPlan) suits(p *principal) bool {
+	return c.Role == 0 || c.Role == p.current && !(c.Guarded && p.settings.RowSecurityOff)
+}
+
+// policiesOf reports whether the policies in the plan are those of a schema: of that under which the plan is used, or of that in force for
+// it (transaction.inForce).
+func (c *cachedPlan) policiesOf(ctx context.Context, now catalog.Resolver) (bool, error) {
+	if version := now.Version(); c.PresentVersion == version || c.PresentVersion == 0 && c.version == version {
+		return true, nil
+	}
+	for _, used := range c.Relations {
+		t, err := now.RelationByID(ctx, used.ID)
+		if err != nil || used.RowSecurity || t != nil && t.RowSecurity {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// policiesHold is policiesOf for a plan that is about to be used under r. It asks what this process knows of the schema in force; authorize
+// asks the store.
+func (c *cachedPlan) policiesHold(ctx context.Context, t *transaction, r catalog.Resolver) (bool, error) {
+	if t.ownSchema() {
+		if latest := t.catalog.Latest(); latest != nil && !t.changed {
+			r = latest
+		} else {
+			var err error
+			if r, err = t.inForce(ctx); err != nil {
+				return false, err
+			}
+		}
+	}
+	return c.policiesOf(ctx, r)
 }
 
 // plans finds the plans of a session's statements, and makes those that do not exist. It keeps its share of the server's
@@ -144,6 +211,37 @@ func (m *plans) add(key string, c *cachedPlan) {
 		m.text += len(key)
 	}
 	m.byKey[key] = c
+}
+
+// keep adds a plan, if policies are in it also as that of its role.
+func (m *plans) keep(key string, c *cachedPlan) {
+	m.add(key, c)
+	if c.Role != 0 {
+		m.add(roleKey(key, c.Role), c)
+	}
+}
+
+// own returns the session's plan for a key.
+func (m *plans) own(key []byte) *cachedPlan {
+	c := m.byKey[string(key)]
+	if c != nil && !c.suits(m.tx.acting) {
+		c = m.byKey[roleKey(string(key), m.tx.acting.current)]
+	}
+	return c
+}
+
+// find returns the plan of the server's cache for a key.
+func (m *plans) find(key string) (*planner.Plan, bool) {
+	plan, ok := m.shared.plans.Get(key)
+	if ok && plan.Role != 0 && plan.Role != m.tx.acting.current {
+		plan, ok = m.shared.plans.Get(roleKey(key, m.tx.acting.current))
+	}
+	return plan, ok
+}
+
+// roleKey extends a key by the role whose policies are in the plan.
+func roleKey(key string, role uint32) string {
+	return key + "\x03" + strconv.FormatUint(uint64(role), 10)
 }
 
 func (m *plans) clear() {

@@ -21,41 +21,54 @@ func (m *plans) lookup(ctx context.Context, st *sql.Statement, declared []types.
 		return m.planText(ctx, st, declared)
 	}
 	key := m.keyOf(st.Key, declared)
-	if hit, ok := m.byKey[string(key)]; ok {
+	if hit := m.own(key); hit != nil {
 		if err := m.travel.beginFor(ctx, hit.Plan, st, latest); err != nil {
 			return nil, nil, err
 		}
-		ok, err := hit.holds(ctx, m.tx.resolver)
+		ok, err := hit.holds(ctx, m.tx, m.tx.resolver)
 		if ok || err != nil {
 			m.metrics.PlanCacheHits.Inc()
 			return hit, nil, err
 		}
 	}
+	if m.tx.temporary().Version() != 0 { // Its plans are of no use to other sessions, and theirs not to it.
+		return m.planOwn(ctx, string(key), st, declared)
+	}
 	return m.lookupShared(ctx, string(key), st, declared, latest)
+}
+
+// planOwn plans a statement for this session alone.
+func (m *plans) planOwn(ctx context.Context, key string, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
+	m.metrics.PlanCacheMisses.Inc()
+	c, tree, err := m.planText(ctx, st, declared)
+	if err == nil && c != nil {
+		m.keep(key, c)
+	}
+	return c, tree, err
 }
 
 // lookupShared asks the server's cache, and else plans the statement.
 func (m *plans) lookupShared(ctx context.Context, key string, st *sql.Statement, declared []types.Type, latest bool) (*cachedPlan, ast.Statement, error) {
-	if plan, ok := m.shared.plans.Get(key); ok {
+	if plan, ok := m.find(key); ok {
 		if err := m.travel.beginFor(ctx, plan, st, latest); err != nil {
 			return nil, nil, err
 		}
-		c := &cachedPlan{Plan: plan, version: plan.SchemaVersion}
-		ok, err := c.holds(ctx, m.tx.resolver)
+		c := &cachedPlan{Plan: plan, version: plan.SchemaVersion} // It is used only where there are no temporary relations.
+		ok, err := c.holds(ctx, m.tx, m.tx.resolver)
 		if err != nil {
 			return nil, nil, err
 		}
 		if ok {
 			m.metrics.PlanCacheHits.Inc()
-			m.add(key, c)
+			m.keep(key, c)
 			return c, nil, nil
 		}
 	}
 	m.metrics.PlanCacheMisses.Inc()
 	c, tree, err := m.planText(ctx, st, declared)
 	if err == nil && c != nil {
-		m.shared.add(key, c.Plan)
-		m.add(key, c)
+		m.shared.keep(key, c.Plan)
+		m.keep(key, c)
 	}
 	return c, tree, err
 }
@@ -65,6 +78,11 @@ func (m *plans) planText(ctx context.Context, st *sql.Statement, declared []type
 	tree, err := sql.Parse(st, m.meter)
 	if err != nil {
 		return nil, nil, err
+	}
+	if q, ok := tree.(*ast.Query); ok && !st.Inner {
+		if into := q.TakeInto(); into != nil {
+			tree = into
+		}
 	}
 	if !hasPlan(tree) || m.tx.phase == failed {
 		return nil, tree, nil
@@ -76,7 +94,7 @@ func (m *plans) planText(ctx context.Context, st *sql.Statement, declared []type
 // hasPlan tells queries and changes of rows from everything else.
 func hasPlan(tree ast.Statement) bool {
 	switch tree.(type) {
-	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete:
+	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete, *ast.Merge:
 		return true
 	}
 	return false
@@ -95,14 +113,24 @@ func (m *plans) planTree(ctx context.Context, tree ast.Statement, literals []sql
 
 // build plans a tree under a resolver.
 func (m *plans) build(ctx context.Context, tree ast.Statement, r catalog.Resolver, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
-	plan, err := planner.Build(ctx, tree, r, m.env, planner.Options{
+	opts := planner.Options{
 		ParamTypes: declared, SearchPath: m.settings.SearchPath, Literals: literals, Meter: m.meter,
-		Access: m.tx.acting.accessTo(r),
-	})
+		Access: m.tx.acting.accessTo(r), RowSecurityOff: m.settings.RowSecurityOff,
+	}
+	if m.tx.ownSchema() {
+		now, err := m.tx.inForce(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if now.Version() != r.Version() || m.tx.changed {
+			opts.Present = now
+		}
+	}
+	plan, err := planner.Build(ctx, tree, r, m.env, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &cachedPlan{Plan: plan, version: plan.SchemaVersion}, nil
+	return &cachedPlan{Plan: plan, version: plan.SchemaVersion, temporary: m.tx.temporary().Version()}, nil
 }
 
 // refresh begins the snapshot of a statement that shares its transaction, and returns its plan as it
@@ -117,7 +145,7 @@ func (m *plans) refresh(ctx context.Context, plan *cachedPlan, st *sql.Statement
 	if err := m.tx.begin(ctx); err != nil {
 		return nil, err
 	}
-	if ok, err := plan.holds(ctx, m.tx.resolver); ok || err != nil {
+	if ok, err := plan.holds(ctx, m.tx, m.tx.resolver); ok || err != nil {
 		return plan, err
 	}
 	plan, _, err := m.lookup(ctx, st, nil, false)
@@ -155,7 +183,7 @@ func (m *plans) validate(ctx context.Context, p *prepared, latest bool) error {
 	if err := m.travel.beginFor(ctx, p.plan.Plan, p.statement, latest); err != nil {
 		return err
 	}
-	ok, err := p.plan.holds(ctx, m.tx.resolver)
+	ok, err := p.plan.holds(ctx, m.tx, m.tx.resolver)
 	if ok || err != nil {
 		return err
 	}
@@ -177,7 +205,7 @@ func sameColumns(a, b []Column) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Type != b[i].Type || a[i].Name != b[i].Name {
+		if !a[i].Type.Same(b[i].Type) || a[i].Name != b[i].Name {
 			return false
 		}
 	}

@@ -23,9 +23,14 @@ func (c *preparedCommands) prepare(ctx context.Context, n *ast.Prepare) error {
 	if err := c.statements.free(n.Name); err != nil {
 		return err
 	}
+	if len(n.Types) > 0 {
+		if err := c.tx.begin(ctx); err != nil {
+			return err
+		}
+	}
 	declared := make([]types.Type, len(n.Types))
 	for i := range n.Types {
-		t, err := planner.ResolveType(&n.Types[i])
+		t, err := planner.ResolveType(&n.Types[i], c.tx.resolver)
 		if err != nil {
 			return err
 		}
@@ -128,5 +133,7 @@ func lexOne(text string, m *sql.Meter) (*sql.Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	return st.Clone(), nil
+	c := st.Clone()
+	c.Inner = true
+	return c, nil
 }

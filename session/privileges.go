@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -38,41 +39,85 @@ func (p *principal) usable(r catalog.Resolver) catalog.Resolver {
 // schema it costs two comparisons.
 func (t *transaction) authorize(ctx context.Context, c *cachedPlan) error {
 	role := t.acting.current
-	if c.permittedRole == role && c.permittedVersion == c.version && t.asOf == 0 {
+	if !c.suits(t.acting) { // The role has changed since the statement was planned.
+		return c.changedError()
+	}
+	if !t.ownSchema() {
+		if ok, err := c.policiesOf(ctx, t.resolver); !ok || err != nil {
+			return cmp.Or(err, c.changedError())
+		}
+		if c.permittedRole == role && c.permittedVersion == c.version {
+			return nil
+		}
+		if err := c.Authorize(t.acting.accessTo(t.resolver)); err != nil {
+			return err
+		}
+		c.permittedRole, c.permittedVersion = role, c.version
 		return nil
 	}
-	if t.asOf != 0 {
-		return t.authorizeAsOf(ctx, c)
-	}
-	if err := c.Authorize(t.acting.accessTo(t.resolver)); err != nil {
-		return err
-	}
-	c.permittedRole, c.permittedVersion = role, c.version
-	return nil
-}
-
-// authorizeAsOf is authorize for a statement that reads the past: the privileges of the present decide, those of the past where an
-// object does not exist any more.
-func (t *transaction) authorizeAsOf(ctx context.Context, c *cachedPlan) error {
-	now, err := t.catalog.Present(ctx)
+	now, err := t.inForce(ctx)
 	if err != nil {
 		return err
 	}
-	present := &cachedPlan{Plan: &planner.Plan{Needs: make([]*planner.Need, len(c.Needs))}}
-	for i, n := range c.Needs {
-		copied := *n
-		if n.Relation != nil {
-			relation, err := now.RelationByID(ctx, n.Relation.ID)
-			if err != nil {
-				return err
-			}
-			if relation != nil {
-				copied.Relation = n.Relation.WithPrivilegesOf(relation)
-			}
-		}
-		present.Needs[i] = &copied
+	if ok, err := c.policiesOf(ctx, now); !ok || err != nil {
+		return cmp.Or(err, c.changedError())
 	}
-	return present.Authorize(catalog.NewAccess(now, t.acting.current))
+	switch {
+	case now.Version() == t.resolver.Version() && !t.changed:
+		return c.Authorize(t.acting.accessTo(t.resolver))
+	}
+	if err := t.acting.permit(now.Roles()); err != nil {
+		return err
+	}
+	return c.AuthorizeInForce(ctx, now, role)
+}
+
+// ownSchema reports whether the schema that statements are planned under may be another one than that in force for them: of the past,
+// of a snapshot that was taken for an earlier statement, or with changes of the transaction.
+func (t *transaction) ownSchema() bool {
+	return t.asOf != 0 || t.changed || t.phase.shared() && !t.modes.Isolation.PerStatement()
+}
+
+// inForce returns the schema whose owners, roles and privileges decide what a statement may do: that of the present, whatever snapshot
+// the transaction has, with the transaction's own changes. It returns a conflict if others have changed an object that the transaction
+// has changed, too: it cannot commit.
+func (t *transaction) inForce(ctx context.Context) (catalog.Resolver, error) {
+	if !t.ownSchema() {
+		return t.resolver, nil
+	}
+	if t.changed {
+		if now, err := t.guard.InForce(ctx); now != nil || err != nil {
+			return t.temporary().Over(now), err
+		}
+	}
+	now, err := t.catalog.Present(ctx)
+	return t.temporary().Over(now), err
+}
+
+// accessNow returns the current role's access to a relation that the transaction sees, and the relation with the owner and privileges
+// that are in force; those of the transaction's snapshot if it has been dropped since, when only the owner's count (planner.Need).
+func (t *transaction) accessNow(ctx context.Context, r *catalog.TableDescriptor) (*catalog.Access, *catalog.TableDescriptor, error) {
+	if !t.ownSchema() {
+		return t.acting.accessTo(t.resolver), r, nil
+	}
+	now, err := t.inForce(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	a := catalog.NewAccess(now, t.acting.current)
+	present, err := now.RelationByID(ctx, r.ID)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case present != nil:
+		return a, r.WithPrivilegesOf(present), nil
+	}
+	dropped := r.Clone()
+	dropped.ACL = acl.List{{Grantee: r.OwnerOID(), Grantor: r.OwnerOID(), Rights: r.ACLKind().All()}}
+	for i := range dropped.Columns {
+		dropped.Columns[i].ACL = nil
+	}
+	return a, dropped, nil
 }
 
 // authorize returns 42501 unless the current role may run a statement that has no plan of its own. Every such statement is named
@@ -103,7 +148,7 @@ func (c *commands) authorize(ctx context.Context, tree ast.Statement) error {
 
 func (c *commands) mayAlterSystem(ctx context.Context, n *ast.AlterSystem) error {
 	super, err := c.tx.superuser(ctx)
-	if err != nil || super {
+	if err != nil || super || n.Name != "" && c.tx.acting.mayUseParameter(n.Name, acl.AlterSystem) {
 		return err
 	}
 	return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to set parameter %q", n.Name)
@@ -125,7 +170,11 @@ func (c *commands) mayUseObserver(ctx context.Context, name ast.TableName, notif
 	if err != nil || o == nil {
 		return err
 	}
-	a := c.tx.acting.accessTo(c.tx.resolver)
+	a, t, err := c.tx.accessNow(ctx, t)
+	if err != nil {
+		return err
+	}
+	o = t.ObserverByID(o.ID)
 	switch {
 	case a.Owns(o.OwnerOID()), a.Owns(t.OwnerOID()):
 		return nil
@@ -139,7 +188,10 @@ func (c *commands) mayUseObserver(ctx context.Context, name ast.TableName, notif
 
 // may checks the use of a sequence: one of the privileges suffices. Who may write the column of an identity gets its values.
 func (q *sequences) may(ctx context.Context, t *catalog.TableDescriptor, anyOf acl.Privileges, next bool) error {
-	a := q.tx.acting.accessTo(q.tx.resolver)
+	a, t, err := q.tx.accessNow(ctx, t)
+	if err != nil {
+		return err
+	}
 	if a.Relation(t, anyOf, true) != 0 {
 		return nil
 	}
@@ -149,6 +201,9 @@ func (q *sequences) may(ctx context.Context, t *catalog.TableDescriptor, anyOf a
 			return err
 		}
 		if table != nil {
+			if a, table, err = q.tx.accessNow(ctx, table); err != nil {
+				return err
+			}
 			i := table.Ordinal(t.Sequence.OwnerColumn)
 			const write = acl.Insert | acl.Update
 			if i >= 0 && table.Columns[i].Identity != "" && (a.Relation(table, write, true) != 0 || a.AnyColumn(table, acl.Insert) || a.AnyColumn(table, acl.Update)) {

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"strings"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/session/settings"
@@ -42,6 +44,7 @@ type principal struct {
 	access        *catalog.Access
 	accessVersion uint64
 	path          []string
+	audit         *auditor // nil while the session is being made
 	// initial are the roles while the session is being made.
 	initial *catalog.Roles
 }
@@ -85,6 +88,9 @@ func (p *principal) check(setting, name string) error {
 		if inForce.Superuser(p.current) || inForce.ByOID(p.current) == nil && own.Superuser(p.current) {
 			return nil
 		}
+		if p.mayUseParameter(setting, acl.Set) {
+			return nil
+		}
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to set parameter %q", setting)
 	}
 	if p.fixed {
@@ -101,6 +107,15 @@ func (p *principal) check(setting, name string) error {
 	}
 	p.known[name] = role
 	return nil
+}
+
+// mayUseParameter reports whether a privilege on a parameter has been granted to the current role.
+func (p *principal) mayUseParameter(name string, want acl.Privileges) bool {
+	if p.initial != nil { // The session is being made: the settings of its role are applied as the role's own.
+		return false
+	}
+	r, err := p.tx.catalog.Present(p.tx.env.Ctx)
+	return err == nil && catalog.NewAccess(r, p.current).Object(acl.Parameter, strings.ToLower(name), want) != 0
 }
 
 // maySet reports whether the session user may become a role. Of roles that this transaction has made, only it knows.
@@ -125,6 +140,7 @@ func (p *principal) update() {
 	}
 	p.session, p.current, p.permitted = session.OID, current.OID, nil
 	p.settings.SetServer("is_superuser", settings.OnOff(current.Superuser))
+	p.audit.changed()
 }
 
 // permit refuses the statements of a role that does not exist any more.

@@ -126,6 +126,7 @@ type statementRunner struct {
 	view     *systemView
 	warnings *warnings
 	commands *commands
+	audit    *auditor
 	scratch  executor.Scratch
 	hop      uint8     // of the session's changes; see executor.Runtime
 	last     bool      // the transaction is an optimistic one that ends with the plan that runs: its commit checks unique keys
@@ -249,7 +250,7 @@ func (x *statementRunner) planPortal(ctx context.Context, r *run) error {
 	} else {
 		startStatement(x.env)
 	}
-	if po.view != x.tx.views || x.tx.resolver == nil || x.tx.latest && !r.latest {
+	if po.view != x.tx.views || x.tx.resolver == nil || x.tx.latest && !r.latest || !p.plan.suits(x.tx.acting) {
 		if err := x.plans.validate(ctx, p, r.latest); err != nil {
 			return err
 		}
@@ -267,7 +268,12 @@ func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) 
 		r.tag, err = r.copy.run(ctx)
 		return err
 	case r.plan == nil:
-		r.tag, err = x.commands.run(ctx, r.tree, request{w: w, formats: r.formats, simple: r.announce})
+		q := request{w: w, formats: r.formats, simple: r.announce}
+		if class := x.audit.class(r.tree); class != "" {
+			r.tag, err = x.audit.run(r, class, func() (Tag, error) { return x.commands.run(ctx, r.tree, q) })
+		} else {
+			r.tag, err = x.commands.run(ctx, r.tree, q)
+		}
 		return err
 	}
 	x.warnings.to = w
@@ -336,9 +342,9 @@ func (x *statementRunner) pull(ctx context.Context, r *run, w ResultWriter) erro
 func (x *statementRunner) finishPlan(r *run) error {
 	if r.plan.Tag != "SELECT" {
 		r.tag.Rows = r.runner.Affected()
-		if table := writtenTable(r.plan.Root); table != nil {
-			x.tx.guard.Writes(table, r.tag.Rows) // For statistics.
-		}
+	}
+	for table, rows := range r.runner.Written() {
+		x.tx.guard.Writes(table, rows) // For statistics.
 	}
 	x.deps.Metrics.Statements.of(r.plan.Tag).Inc()
 	return r.close()

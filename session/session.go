@@ -43,10 +43,12 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"log/slog"
+	"maps"
 	"net"
 	"strconv"
 	"time"
 
+	"github.com/percodb/percodb/audit"
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/gc"
@@ -54,6 +56,7 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/notify"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/builtin"
@@ -77,6 +80,8 @@ type Deps struct {
 	Notify *notify.Hub
 	// MaxConnections and ReservedConnections are shown as settings; 0: nothing bounds connections.
 	MaxConnections, ReservedConnections int
+	// Shown are the values of further settings that the server gives, by lower-case name.
+	Shown map[string]string
 	// Shared: other processes serve SQL over the same store.
 	Shared  bool
 	Plans   *PlanCache
@@ -101,6 +106,8 @@ type Deps struct {
 	// AccessRules lists the rules for clients, and ReloadAccess loads them and the certificates again; nil: there are none.
 	AccessRules  func() ([]catalog.AccessRule, error)
 	ReloadAccess func()
+	// Audit is where sessions write what is of interest to an audit; nil: nowhere.
+	Audit *audit.Log
 	// PageHint overrides the size of the first page of scans (tests run with 1); 0: default.
 	PageHint int
 }
@@ -123,6 +130,7 @@ type Session struct {
 	log      *slog.Logger
 	identity identity
 	acting   principal
+	audit    auditor
 	activity activity
 
 	interrupts *interrupts
@@ -131,6 +139,7 @@ type Session struct {
 	memory     memory.Account // of what its statements hold
 	meter      *sql.Meter     // of their texts and plans, draws from memory
 	objects    pgcatalog.Objects
+	domains    *planner.Domains
 	info       info
 	view       systemView
 	warnings   warnings
@@ -197,10 +206,12 @@ func open(ctx context.Context, deps Deps, pid uint32, client Client, startup map
 	var secret [4]byte
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails.
 	s.identity.key = CancelKey{PID: pid, Secret: binary.BigEndian.Uint32(secret[:])}
-	s.settings = settings.New(map[string]string{
+	server := map[string]string{
 		"server_version": deps.Version, settings.SessionAuthorization: role.Name, "is_superuser": settings.OnOff(role.Superuser),
 		"max_connections": strconv.Itoa(deps.MaxConnections), "superuser_reserved_connections": strconv.Itoa(deps.ReservedConnections),
-	})
+	}
+	maps.Copy(server, deps.Shown)
+	s.settings = settings.New(server)
 	s.acting.connect(s.settings, &s.tx, role, roles)
 	roles.SettingsAt(role, Database, func(name, value string) {
 		if err := s.settings.Default(name, value); err != nil { // It was valid when it was set.
@@ -211,15 +222,17 @@ func open(ctx context.Context, deps Deps, pid uint32, client Client, startup map
 		return nil, err
 	}
 	s.connect(ctx)
-	s.acting.initial = nil
+	s.acting.initial, s.acting.audit = nil, &s.audit
 	return s, nil
 }
 
 // connect gives each part what it needs of others.
 func (s *Session) connect(ctx context.Context) {
 	deps, env, tx := &s.deps, &s.env, &s.tx
+	s.audit = auditor{log: deps.Audit, identity: &s.identity, acting: &s.acting, tx: tx}
 	s.memory = memory.NewAccount(deps.Memory, freeBytes)
 	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Rand: builtin.NewRand()}
+	s.domains = planner.NewDomains(&s.env, tx.names)
 	s.objects = pgcatalog.Objects{Resolver: tx.names, Role: func() uint32 { return s.acting.current }, Database: Database}
 	s.activity = activity{identity: &s.identity, interrupts: s.interrupts, shown: &s.tx.shown}
 	s.notifications = notifications{
@@ -229,15 +242,17 @@ func (s *Session) connect(ctx context.Context) {
 		s.timer.expired = func() { deps.Terminate(s, errTransactionTimeout()) }
 	}
 	s.info = info{
-		identity: &s.identity, settings: s.settings, tx: tx, acting: &s.acting, notifications: &s.notifications,
+		identity: &s.identity, settings: s.settings, tx: tx, acting: &s.acting, notifications: &s.notifications, audit: &s.audit,
 		backends: backends{deps: deps, own: s.identity.key, tx: tx, warnings: &s.warnings},
 	}
 	s.view = systemView{identity: &s.identity, acting: &s.acting, deps: deps, settings: s.settings, env: env, warnings: &s.warnings}
 
 	s.tx = transaction{
 		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals, notifications: &s.notifications,
-		acting: &s.acting, cursors: deps.Cursors, guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
+		acting: &s.acting, audit: &s.audit, cursors: deps.Cursors, guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
+	s.tx.guard.Session = s.identity.key.PID
+	s.tx.guard.Temporary = deps.Catalog.NewTemporary(s.identity.key.PID)
 	s.tx.claimed = memory.NewAccount(deps.Memory, freeBytes)
 	s.collection = collection{reporter: deps.GC, settings: s.settings, env: env}
 	s.travel = timeTravel{tx: tx, oracle: deps.Oracle, collection: &s.collection, env: env, settings: s.settings}
@@ -251,7 +266,7 @@ func (s *Session) connect(ctx context.Context) {
 	s.describer = describer{settings: s.settings, statements: &s.statements, portals: &s.portals}
 	s.runner = statementRunner{
 		deps: deps, log: s.log, tx: tx, plans: &s.plans, portals: &s.portals, env: env, view: &s.view, warnings: &s.warnings,
-		commands: &s.commands,
+		commands: &s.commands, audit: &s.audit,
 	}
 	s.pipelines = pipelines{tx: tx, portals: &s.portals, runner: &s.runner, env: env}
 	s.commands = commands{
@@ -279,12 +294,17 @@ func (s *Session) connect(ctx context.Context) {
 // settingsChanged passes settings on to the parts that keep copies of them.
 func (s *Session) settingsChanged() {
 	s.acting.update()
+	application, _ := s.settings.Get("application_name")
+	s.tx.shown.setApplication(application)
 	if tune := s.identity.client.Tune; tune != nil && s.settings.KeepAlive != s.tuned {
 		s.tuned = s.settings.KeepAlive
 		tune(s.tuned)
 	}
 	now := s.env.Format.Now
 	s.settings.Format.Names = &s.objects // For values on their way to the client.
+	s.settings.Format.Warn = s.warnings.send
+	s.settings.Format.Uncommitted = s.tx.madeVersion
+	s.settings.Format.Domains = s.domains
 	s.env.Format = s.settings.Format
 	s.env.Format.Now = now
 	s.tx.resolver = nil // The search path may be another one.
@@ -392,6 +412,9 @@ func (s *Session) Close() {
 	s.notifications.close()
 	s.tx.abort()
 	s.portals.removeCursors() // those WITH HOLD
+	if err := s.tx.dropTemporary(); err != nil {
+		s.log.Warn("temporary tables of a session are left for the next start", "err", err)
+	}
 	s.tx.claimed.Close()
 	s.memory.Close()
 	s.interrupts.close()

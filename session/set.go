@@ -22,6 +22,12 @@ func (c *settingCommands) set(n *ast.Set, w ResultWriter) (Tag, error) {
 	if n.Default {
 		return verb("RESET"), c.reset(n, block, w)
 	}
+	if n.Interval != nil {
+		var err error
+		if value, err = intervalSetting(n.Interval, &c.settings.Format); err != nil {
+			return verb("SET"), err
+		}
+	}
 	switch {
 	case c.settings.IsLive(n.Name) || !n.Local: // A mode of the transaction is local anyway.
 		return verb("SET"), setParameter(c.settings, n.Name, value, false)
@@ -30,6 +36,27 @@ func (c *settingCommands) set(n *ast.Set, w ResultWriter) (Tag, error) {
 		return verb("SET"), nil
 	}
 	return verb("SET"), setParameter(c.settings, n.Name, value, true)
+}
+
+// intervalSetting returns the value of SET TIME ZONE INTERVAL as set_config takes it.
+func intervalSetting(e ast.Expr, format *types.Format) (string, error) {
+	c, ok := e.(*ast.Cast)
+	if !ok {
+		return "", pgerror.New(pgerror.InvalidParameterValue, "SET TIME ZONE requires an interval")
+	}
+	text, ok := c.X.(*ast.Literal)
+	if !ok {
+		return "", pgerror.New(pgerror.InvalidParameterValue, "SET TIME ZONE requires an interval")
+	}
+	t, err := types.IntervalType(c.Type.Mods)
+	if err != nil {
+		return "", err
+	}
+	d, err := types.ParseText(t, text.Value, format)
+	if err != nil {
+		return "", err
+	}
+	return "INTERVAL '" + format.Text(d, types.TInterval) + "'", nil
 }
 
 // setParameter is SET, or SET LOCAL. Another session user acts as itself: a role that SET ROLE has chosen before is left.

@@ -17,6 +17,7 @@ type shown struct {
 	startTS, readTS atomic.Uint64 // 0: none is open
 	modes           atomic.Uint64 // isolation, and pessimisticBit
 	phase           atomic.Uint64 // as of the end of the last message
+	application     atomic.Pointer[string]
 	// As of the end of the block's last statement.
 	reads, locks, writes atomic.Uint64
 }
@@ -43,6 +44,20 @@ func (v *shown) note(c percolator.Counts, readTS tso.Timestamp) {
 
 // end notes that no transaction is open.
 func (v *shown) end() { change(&v.startTS, 0) }
+
+// setApplication notes the application's name.
+func (v *shown) setApplication(name string) {
+	if v.applicationName() != name {
+		v.application.Store(&name)
+	}
+}
+
+func (v *shown) applicationName() string {
+	if name := v.application.Load(); name != nil {
+		return *name
+	}
+	return ""
+}
 
 // change stores a value that only the caller's goroutine changes. Most are what they were, and loading is cheaper.
 func change(at *atomic.Uint64, value uint64) {
@@ -78,7 +93,7 @@ func (a *activity) transaction() (catalog.Transaction, bool) {
 // row returns what pg_stat_activity shows of the session. Safe from any goroutine.
 func (a *activity) row() catalog.Activity {
 	row := catalog.Activity{
-		PID: a.key.PID, Role: a.role, User: a.user, State: a.state(), BackendStart: builtin.UnixToTimestamp(a.started), ClientPort: -1, TLS: a.client.TLS,
+		PID: a.key.PID, Role: a.role, User: a.user, State: a.state(), Application: a.shown.applicationName(), BackendStart: builtin.UnixToTimestamp(a.started), ClientPort: -1, TLS: a.client.TLS,
 	}
 	if tcp, ok := a.client.Addr.(*net.TCPAddr); ok {
 		row.ClientAddr, row.ClientPort = tcp.IP.String(), tcp.Port

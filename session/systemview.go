@@ -31,6 +31,15 @@ type systemView struct {
 // Role implements catalog.SystemView.
 func (v *systemView) Role() uint32 { return v.acting.current }
 
+// InForce implements catalog.SystemView.
+func (v *systemView) InForce(ctx context.Context, r catalog.Resolver) (catalog.Resolver, error) {
+	tx := v.acting.tx
+	if !tx.ownSchema() {
+		return r, nil
+	}
+	return tx.inForce(ctx)
+}
+
 // User implements catalog.SystemView.
 func (v *systemView) User() string { return v.user }
 
@@ -61,13 +70,18 @@ func (v *systemView) AccessRules() ([]catalog.AccessRule, error) {
 	return v.deps.AccessRules()
 }
 
-// Activity implements catalog.SystemView: the sessions of this process. The application's name and the times of a session
-// are shown to itself only, for its goroutine alone may read them.
+// Activity implements catalog.SystemView: the sessions of this process. The times of a session are shown to itself
+// only, for its goroutine alone may read them.
 func (v *systemView) Activity() (all []catalog.Activity) {
 	v.deps.Sessions(func(other *Session) {
 		a := other.activity.row()
+		if wait, ok := v.deps.Catalog.WaitOf(a.PID); ok {
+			a.WaitType, a.Wait = "Lock", "relation"
+			if wait.Schema {
+				a.Wait = "schema"
+			}
+		}
 		if other.identity.key == v.key {
-			a.Application, _ = v.settings.Get("application_name")
 			a.XactStart, a.QueryStart, a.StateChange = v.env.TxnTime, v.env.StmtTime, v.env.StmtTime
 		}
 		all = append(all, a)

@@ -28,6 +28,7 @@ type transaction struct {
 	portals  *portals
 	guard    *catalog.Guard
 	acting   *principal
+	audit    *auditor
 
 	notifications *notifications
 	cursors       *ChangeCursors
@@ -50,6 +51,7 @@ type txnState struct {
 	// latest: resolver is what Catalog.Latest returned, and there is no txn (latest.go).
 	latest  bool
 	changed bool // the schema, by this transaction
+	audited bool // the audit log has statements of it
 	// modes are the transaction's own once fixed; queried: a statement has run in it.
 	modes          settings.Modes
 	fixed, queried bool
@@ -105,7 +107,10 @@ func (t *transaction) permit(ctx context.Context, r catalog.Resolver) error {
 
 // setResolver sets the schema that statements are planned and checked under.
 func (t *transaction) setResolver(r catalog.Resolver) {
-	t.resolver = t.acting.usable(r)
+	if t.changed { // Others' changes of privileges are not in the version.
+		t.acting.access = nil
+	}
+	t.resolver = t.acting.usable(t.temporary().Over(r))
 	t.views++
 }
 
@@ -139,8 +144,13 @@ func (t *transaction) beginTxn(ctx context.Context) error {
 	t.setLockTimeout()
 	t.shown.begin(txn, t.modes.Isolation)
 	t.guard.Reset(txn)
-	t.env.TxnTime = t.env.StmtTime
+	t.env.BeginTxn()
 	return nil
+}
+
+// madeVersion reports whether a schema version is one that the transaction has made itself.
+func (t *transaction) madeVersion(version uint64) bool {
+	return t.guard != nil && t.guard.Made(version)
 }
 
 // setLockTimeout bounds the waits to come of the open transaction.
@@ -166,13 +176,14 @@ func (t *transaction) beginLatest(plan *planner.Plan) bool {
 	}
 	t.fixModes()
 	t.latest = true
+	t.env.BeginTxn() // for 'now' in parameters and literals
 	t.setResolver(schema)
 	return true
 }
 
 // useLatest is use for a statement that runs without a percolator transaction.
 func (t *transaction) useLatest() executor.Txn {
-	t.env.TxnTime = t.env.StmtTime
+	t.env.BeginTxn()
 	t.reader.schema = t.resolver
 	return &t.reader
 }
@@ -250,6 +261,9 @@ func (t *transaction) commitWrites(ctx context.Context) error {
 		return nil
 	}
 	handled, err := t.prepareCommit(ctx)
+	if err == nil {
+		err = t.endTemporary(ctx)
+	}
 	if err != nil {
 		t.abort()
 		return err
@@ -299,7 +313,11 @@ func (t *transaction) nameViolation(ctx context.Context, err error) error {
 	if !ok {
 		return err
 	}
-	return executor.UniqueViolation(ctx, t.resolver, t.acting.current, exists.Key)
+	now, err := t.inForce(ctx)
+	if err != nil {
+		now = nil // What has happened matters more than the values.
+	}
+	return executor.UniqueViolation(ctx, t.resolver, now, t.acting.current, exists.Key)
 }
 
 // abort rolls back what is open.
@@ -320,6 +338,7 @@ func (t *transaction) fail() {
 	case t.txn == nil:
 	case n > 0:
 		t.txn.RollbackTo(t.savepoints[n-1].mark)
+		t.guard.RollbackTo(t.savepoints[n-1].guard)
 	default:
 		t.rollback()
 		t.reader.Saw(t.txn.ReadTS())
@@ -359,6 +378,9 @@ func (t *transaction) rollback() {
 
 // end closes the portals of the transaction and forgets it.
 func (t *transaction) end(committed bool) {
+	if t.audited {
+		t.audit.ended(committed)
+	}
 	if !committed {
 		t.cursors.rolledBack(t.delivered)
 	}

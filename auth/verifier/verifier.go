@@ -11,6 +11,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -23,8 +25,13 @@ const (
 	saltBytes  = 16
 )
 
-// maxIterations bounds the iterations of a verifier that was made elsewhere: each login with a clear password does them.
-const maxIterations = 10_000_000
+const (
+	// MaxIterations bounds the iterations of a verifier that is to be stored: what checks a password in clear, such as the admin
+	// endpoint, does them each time. A million take a few tenths of a second.
+	MaxIterations = 1_000_000
+	// maxParsed bounds those of a verifier that has been stored before; logins by SCRAM do none.
+	maxParsed = 10_000_000
+)
 
 const prefix = "SCRAM-SHA-256"
 
@@ -67,6 +74,12 @@ func Prepare(password string) string {
 
 // Parse reads a verifier; false if text is none.
 func Parse(text string) (*Verifier, bool) {
+	v, ok := parse(text)
+	return v, ok && v.Iterations <= maxParsed
+}
+
+// parse reads a verifier with any number of iterations.
+func parse(text string) (*Verifier, bool) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 3 || parts[0] != prefix {
 		return nil, false
@@ -74,7 +87,7 @@ func Parse(text string) (*Verifier, bool) {
 	iterations, salt, ok := strings.Cut(parts[1], ":")
 	stored, server, ok2 := strings.Cut(parts[2], ":")
 	n, err := strconv.Atoi(iterations)
-	if !ok || !ok2 || err != nil || n < 1 || n > maxIterations {
+	if !ok || !ok2 || err != nil || n < 1 {
 		return nil, false
 	}
 	v := &Verifier{Iterations: n}
@@ -106,17 +119,29 @@ func IsMD5(text string) bool {
 	return ok && len(digits) == 32 && len(bytes.Trim([]byte(digits), "0123456789abcdef")) == 0
 }
 
-// Stored returns what is kept of the password of CREATE ROLE: text itself if it is a verifier or a hash already. empty: it is, or is
-// that of, the empty password, which is not permitted.
-func Stored(text string) (stored string, empty bool) {
+// Errors of Stored.
+var (
+	ErrEmpty      = errors.New("the password is empty")
+	ErrIterations = fmt.Errorf("the verifier has more than %d iterations", MaxIterations)
+)
+
+// Stored returns what is kept of the password of CREATE ROLE: text itself if it is a verifier or a hash already. Errors: ErrEmpty if it
+// is, or is that of, the empty password, which is not permitted; ErrIterations.
+func Stored(text string) (string, error) {
 	if text == "" {
-		return "", true
+		return "", ErrEmpty
 	}
-	if v, ok := Parse(text); ok {
-		return text, v.Matches("")
+	if v, ok := parse(text); ok {
+		switch {
+		case v.Iterations > MaxIterations:
+			return "", ErrIterations
+		case v.Matches(""):
+			return "", ErrEmpty
+		}
+		return text, nil
 	}
 	if IsMD5(text) {
-		return text, false
+		return text, nil
 	}
-	return New(text).String(), false
+	return New(text).String(), nil
 }

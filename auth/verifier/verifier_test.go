@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -53,17 +54,23 @@ func TestPrepare(t *testing.T) {
 func TestStored(t *testing.T) {
 	scram, hash := made["secret"], "md5"+strings.Repeat("0a", 16)
 	for text, same := range map[string]bool{scram: true, hash: true, "md5x": false, "SCRAM-SHA-256$4096:x": false, "plain": false} {
-		got, empty := Stored(text)
-		if (got == text) != same || empty {
-			t.Errorf("%s: %s", text, got)
+		got, err := Stored(text)
+		if (got == text) != same || err != nil {
+			t.Errorf("%s: %s, %v", text, got, err)
 		}
 		if _, ok := Parse(got); !ok && got != hash {
 			t.Errorf("%s: no verifier: %s", text, got)
 		}
 	}
 	for _, text := range []string{"", derive("", []byte("salt"), 1).String()} {
-		if _, empty := Stored(text); !empty {
-			t.Errorf("%q is not empty", text)
+		if _, err := Stored(text); !errors.Is(err, ErrEmpty) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	// A verifier that would keep a processor busy for long is refused, and not taken for a password.
+	for _, iterations := range []string{"1000001", "10000000", "2147483647"} {
+		if got, err := Stored(strings.Replace(scram, "4096", iterations, 1)); !errors.Is(err, ErrIterations) {
+			t.Errorf("%s iterations: %q, %v", iterations, got, err)
 		}
 	}
 }

@@ -104,7 +104,21 @@ const (
 	Function
 	Type
 	Language
+	LargeObject
+	Parameter
+	Tablespace
+	ForeignDataWrapper
+	ForeignServer
 )
+
+// kindLetters are the kinds as acldefault and, where it has them, pg_default_acl name them.
+var kindLetters = map[byte]Kind{
+	'r': Table, 'c': Column, 's': Sequence, 'd': Database, 'n': Schema, 'f': Function, 'T': Type, 'l': Language,
+	'L': LargeObject, 'p': Parameter, 't': Tablespace, 'F': ForeignDataWrapper, 'S': ForeignServer,
+}
+
+// KindOf returns the kind with a letter of acldefault, 0 if there is none.
+func KindOf(letter byte) Kind { return kindLetters[letter] }
 
 // All returns all privileges on objects of a kind.
 func (k Kind) All() Privileges {
@@ -121,8 +135,14 @@ func (k Kind) All() Privileges {
 		return Usage | Create
 	case Function:
 		return Execute
-	case Type, Language:
+	case Type, Language, ForeignDataWrapper, ForeignServer:
 		return Usage
+	case LargeObject:
+		return Select | Update
+	case Parameter:
+		return Set | AlterSystem
+	case Tablespace:
+		return Create
 	}
 	return None
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/percodb/percodb/sql/pgerror"
@@ -249,9 +250,18 @@ func TestText(t *testing.T) {
 		"nobody=r/postgres":        "42704",
 		"alice=r/":                 "22P02",
 		"alice=r/postgres garbage": "22P02",
+		"alice=r1/postgres":        "22P02",
+		"alice=r_/postgres":        "22P02",
+		"=*r/postgres":             "=r/postgres",
+		"=r /postgres":             "22P02",
+		"group =r/postgres":        "42704",
 		"x y=r":                    "22P02",
 	} {
-		it, err := Parse(in, roleOID, owner)
+		warned := false
+		it, err := Parse(in, roleOID, owner, func() { warned = true })
+		if !strings.Contains(in, "/") != warned && err == nil {
+			t.Errorf("%q: warned %v", in, warned)
+		}
 		got := string(it.Append(nil, roleName))
 		var e *pgerror.Error
 		if errors.As(err, &e) {
@@ -268,7 +278,8 @@ func TestText(t *testing.T) {
 
 // Goal: no text makes Parse panic; what it accepts is printed and read again as the same item.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"alice=r*w/postgres", `"a""b"=X/x`, "=", "group x=U", "1=r/2"} {
+	for _, s := range []string{"alice=r*w/postgres", `"a""b"=X/x`, "=", "group x=U", "1=r/2",
+		" user a = r", "=*r/a", "a=rr*r*/a x", "a=arwdDxtXUCTcsA/b", "ä=r/ö", `"=r/a`, "a=r1/b", "=/", "a=z", strings.Repeat("n", 64) + "=r/a"} {
 		f.Add(s)
 	}
 	seen := map[uint32]string{}
@@ -286,12 +297,12 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		clear(seen)
 		_, _ = oid("postgres")
-		it, err := Parse(s, oid, 1)
+		it, err := Parse(s, oid, 1, func() {})
 		if err != nil {
 			return
 		}
 		printed := string(it.Append(nil, name))
-		again, err := Parse(printed, oid, 1)
+		again, err := Parse(printed, oid, 1, func() { t.Fatal("no grantor") })
 		if err != nil || again != it {
 			t.Fatalf("%q: %s is read as %+v, %v; was %+v", s, strconv.Quote(printed), again, err, it)
 		}

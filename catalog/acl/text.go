@@ -38,14 +38,16 @@ func appendRole(dst []byte, role uint32, name func(uint32) string) []byte {
 }
 
 // wordRune reports whether a character needs no quotes.
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
 func wordRune(c rune) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 // Parse reads the text form of an item. oid returns the OID of a role, and the error for a client that names one that does not exist;
-// without a grantor, the item has bootstrap as its own. Errors: 22P02.
-func Parse(text string, oid func(string) (uint32, error), bootstrap uint32) (Item, error) {
-	p := itemParser{rest: text}
+// without a grantor, the item has bootstrap as its own, and warn is called. Errors: 22P02, 42622.
+func Parse(text string, oid func(string) (uint32, error), bootstrap uint32, warn func()) (Item, error) {
+	p := itemParser{rest: text, warn: warn}
 	it, err := p.item(oid, bootstrap)
 	if err != nil {
 		return Item{}, err
@@ -60,7 +62,10 @@ func malformed(message string, args ...any) *pgerror.Error {
 	return pgerror.New(pgerror.InvalidTextRepresentation, message, args...)
 }
 
-type itemParser struct{ rest string }
+type itemParser struct {
+	rest string
+	warn func()
+}
 
 func (p *itemParser) skipSpace() { p.rest = strings.TrimLeft(p.rest, " \t\n\r\v\f") }
 
@@ -105,7 +110,7 @@ func (p *itemParser) item(oid func(string) (uint32, error), bootstrap uint32) (I
 	if !strings.HasPrefix(p.rest, "=") {
 		// Not a name: a key word that may stand before it.
 		if name != "group" && name != "user" {
-			return it, malformed("unrecognized key word: %q", name).WithHint(`ACL key word must be "group" or "user".`)
+			return it, malformed("unrecognized key word: \"%s\"", name).WithHint(`ACL key word must be "group" or "user".`)
 		}
 		if name, err = p.name(); err != nil {
 			return it, err
@@ -137,6 +142,8 @@ func (p *itemParser) item(oid func(string) (uint32, error), bootstrap uint32) (I
 		if it.Grantor, err = oid(grantor); err != nil {
 			return it, err
 		}
+	} else {
+		p.warn()
 	}
 	return it, nil
 }
@@ -145,7 +152,7 @@ func (p *itemParser) item(oid func(string) (uint32, error), bootstrap uint32) (I
 func (p *itemParser) rights() (rights Privileges, err error) {
 	var last Privileges
 	for i := 1; ; i++ {
-		if i == len(p.rest) || p.rest[i] != '*' && !wordRune(rune(p.rest[i])) {
+		if i == len(p.rest) || p.rest[i] != '*' && !isLetter(p.rest[i]) {
 			p.rest = p.rest[i:]
 			return rights, nil
 		}

@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
@@ -70,17 +71,25 @@ func (o *Objects) RelationName(id types.OID) (string, bool) {
 		}
 		return keyword.QuoteIdent(t.Schema) + "." + keyword.QuoteIdent(ix.Name), true
 	}
+	if d := o.composite(id); d != nil {
+		return o.TypeName(types.OID(d.ID))
+	}
 	return "", false
+}
+
+// composite returns the composite type with a number in pg_class.
+func (o *Objects) composite(id types.OID) *catalog.TypeDescriptor {
+	for _, d := range o.types().All() {
+		if d.RelationID == uint64(id) && id != 0 {
+			return d
+		}
+	}
+	return nil
 }
 
 // visible reports whether a schema is on the search path.
 func visible(r catalog.Resolver, schema string) bool {
-	for _, s := range catalog.Path(r) {
-		if s == schema {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(catalog.Path(r), schema) || catalog.IsTemporary(schema) // No session sees another's.
 }
 
 // RelationOID implements types.Names.
@@ -108,6 +117,9 @@ func (o *Objects) RelationOID(name string) (types.OID, error) {
 		}
 		if ix != nil {
 			return types.OID(ix.OID), nil
+		}
+		if d := catalog.FindType(r, schema, rel); d.IsComposite() {
+			return types.OID(r.Types().ByOID(d.OID).RelationID), nil
 		}
 	}
 	return 0, pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", name)
@@ -173,6 +185,9 @@ func (o *Objects) RelationVisible(id types.OID) (is, ok bool) {
 	if r, t, ix := o.index(id); ix != nil {
 		return visible(r, t.Schema), true
 	}
+	if d := o.composite(id); d != nil {
+		return o.TypeVisible(types.OID(d.ID))
+	}
 	return false, false
 }
 
@@ -211,6 +226,13 @@ func (o *Objects) ConstraintDefinition(id types.OID) (string, bool) {
 	if err != nil {
 		return "", false
 	}
+	for _, d := range r.Types().All() {
+		for i := range d.Checks {
+			if d.Checks[i].OID == id {
+				return domainConstraintDefinition(&d.Checks[i]), true
+			}
+		}
+	}
 	for _, t := range all {
 		for _, c := range constraints(t) {
 			if c.oid == uint32(id) {
@@ -231,8 +253,31 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 			return ix.Comment, ix.Comment != ""
 		}
 	}
+	if class == "" || class == "pg_type" {
+		if d := o.types().ByOID(id); d != nil && id == types.OID(d.ID) {
+			return d.Comment, d.Comment != ""
+		}
+	}
+	if class == "" || class == "pg_constraint" {
+		for _, d := range o.types().All() {
+			for i := range d.Checks {
+				if c := &d.Checks[i]; c.OID == id {
+					return c.Comment, c.Comment != ""
+				}
+			}
+		}
+	}
 	if class == "" || class == "pg_namespace" {
-		return o.schemaComment(id)
+		if comment, ok := o.schemaComment(id); ok || class != "" {
+			return comment, ok
+		}
+	}
+	if class == "" || class == "pg_policy" {
+		if r := o.Resolver(); r != nil {
+			if _, p, err := catalog.FindPolicy(background(), r, uint32(id)); err == nil && p != nil {
+				return p.Comment, p.Comment != ""
+			}
+		}
 	}
 	if class == "pg_authid" {
 		if role := o.roles().ByOID(uint32(id)); role != nil {
@@ -283,6 +328,69 @@ func (o *Objects) SchemaOID(name string) (types.OID, error) {
 		}
 	}
 	return 0, pgerror.New(pgerror.InvalidSchemaName, "schema %q does not exist", schema)
+}
+
+func (o *Objects) types() *catalog.Types {
+	if r := o.Resolver(); r != nil {
+		return r.Types()
+	}
+	return catalog.NewTypes()
+}
+
+// TypeVisible implements builtin.Catalog.
+func (o *Objects) TypeVisible(id types.OID) (visible, ok bool) {
+	t := types.Type{OID: id, Mod: -1}
+	if t.Info() != nil {
+		return true, true
+	}
+	if t = o.types().Complete(t); t.Def == nil {
+		return false, false
+	}
+	return catalog.FindType(o.Resolver(), "", t.Info().Name).OID == id, true
+}
+
+// TypeName implements types.Names.
+func (o *Objects) TypeName(id types.OID) (string, bool) {
+	r := o.Resolver()
+	if r == nil || id < types.FirstUserOID {
+		return "", false
+	}
+	d := r.Types().ByOID(id)
+	if d == nil {
+		return "", false
+	}
+	name := keyword.QuoteIdent(d.Name)
+	if found := catalog.FindType(r, "", d.Name); found.OID != types.OID(d.ID) {
+		name = keyword.QuoteIdent(d.Schema) + "." + name
+	}
+	if id == types.OID(d.ArrayID) {
+		name += "[]"
+	}
+	return name, true
+}
+
+// TypeNamed implements types.Names.
+func (o *Objects) TypeNamed(name string) (types.Type, error) {
+	schema, bare, err := SplitName(name)
+	if err != nil {
+		return types.Type{}, err
+	}
+	r := o.Resolver()
+	if r == nil {
+		return types.Type{}, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", name)
+	}
+	if schema != "" {
+		if ok, err := r.SchemaExists(background(), schema); err != nil || !ok {
+			if err == nil {
+				err = pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", schema)
+			}
+			return types.Type{}, err
+		}
+	}
+	if t := catalog.FindType(r, schema, bare); t.Valid() {
+		return t, nil
+	}
+	return types.Type{}, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", name)
 }
 
 func (o *Objects) schemaComment(id types.OID) (string, bool) {

@@ -131,10 +131,14 @@ func observerErrorRows(s *scan) error {
 	if s.view == nil {
 		return nil
 	}
-	type names struct{ schema, observer, table string }
-	observers := map[uint64]names{}
+	type shown struct {
+		schema, observer, table string
+		message, key            bool
+	}
+	observers := map[uint64]shown{}
 	err := s.eachObserver(func(t *catalog.TableDescriptor, o *catalog.ObserverDescriptor) error {
-		observers[o.ID] = names{t.Schema, o.Name, t.Name}
+		// A message of the body may contain what its owner can read, a key what the reader cannot.
+		observers[o.ID] = shown{t.Schema, o.Name, t.Name, s.sees(o.OwnerOID()), s.sees(t.OwnerOID()) || s.access().SeesKey(t, &t.Primary)}
 		return nil
 	})
 	if err != nil {
@@ -149,9 +153,16 @@ func observerErrorRows(s *scan) error {
 		if err != nil {
 			return err
 		}
+		message, key, keyBytes := types.Null, types.Null, types.Null
+		if o.message && !p.hidden {
+			message = text(e.Message)
+		}
+		if o.key && !p.hidden {
+			key, keyBytes = text(p.key), types.Bytes(p.raw)
+		}
 		return s.emit(col{"observer", text(o.observer)}, col{"schema_name", text(o.schema)}, col{"table_name", text(o.table)},
-			col{"key", text(p.key)}, col{"sqlstate", text(e.Code)}, col{"error", text(e.Message)},
+			col{"key", key}, col{"sqlstate", text(e.Code)}, col{"error", message},
 			col{"attempts", num(e.Attempts)}, col{"at", at(e.At)}, col{"changed_at", at(e.CommitTS)}, col{"commit_ts", numberIf(e.CommitTS)},
-			col{"hop", num(int64(e.Hop))}, col{"key_bytes", types.Bytes(e.Key)})
+			col{"hop", num(int64(e.Hop))}, col{"key_bytes", keyBytes})
 	})
 }

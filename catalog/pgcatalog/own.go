@@ -43,6 +43,9 @@ func numberIf(ts tso.Timestamp) types.Datum {
 type place struct {
 	schema, table, index types.Datum // NULL of keys that belong to no table
 	key                  string
+	raw                  []byte
+	// hidden: policies may hide the row from the reader, who is not shown its key.
+	hidden bool
 }
 
 // placeOf decodes a key of a table, in the form "(columns)=(values)" of PostgreSQL's messages. Keys
@@ -51,7 +54,7 @@ func (s *scan) placeOf(key []byte) (place, error) {
 	if len(key) == 0 {
 		return place{}, nil
 	}
-	p := place{key: strconv.QuoteToASCII(string(key))}
+	p := place{key: strconv.QuoteToASCII(string(key)), raw: key}
 	tableID, indexID, columns, err := rowenc.SplitKey(key)
 	bound := false
 	if err != nil {
@@ -64,6 +67,10 @@ func (s *scan) placeOf(key []byte) (place, error) {
 		return p, err
 	}
 	p.schema, p.table = text(t.Schema), text(t.Name)
+	if s.keysHidden(t) {
+		p.key, p.raw, p.hidden = "", nil, true
+		return p, nil
+	}
 	if bound {
 		p.key = "" // The bound before all keys of the table.
 		return p, nil
@@ -156,7 +163,7 @@ func lockRows(s *scan) error {
 			col{"is_primary", boolean(slices.Equal(lock.Primary, info.Key))},
 			col{"age", millis(oracle.Now.Physical() - lock.StartTS.Physical())}, col{"ttl", millis(int64(lock.TTLMillis))},
 			col{"waiters", intArray(types.TInt8, waiters)}, col{"waiting_pids", intArray(types.TInt4, waiting)},
-			col{"range_id", num(int64(desc.ID))}, col{"shard", text(desc.Shard)}, col{"key_bytes", types.Bytes(info.Key)})
+			col{"range_id", num(int64(desc.ID))}, col{"shard", text(desc.Shard)}, col{"key_bytes", types.Bytes(p.raw)})
 	})
 }
 
@@ -214,7 +221,7 @@ func rangeRows(s *scan) error {
 		err = s.emit(col{"range_id", num(int64(r.ID))}, col{"epoch", num(int64(r.Epoch))}, col{"shard", text(r.Shard)},
 			col{"schema_name", start.schema}, col{"table_name", start.table}, col{"index_name", start.index},
 			col{"start_key", text(start.key)}, col{"end_key", text(end.key)}, col{"size_bytes", size},
-			col{"start_bytes", types.Bytes(r.Span.Start)}, col{"end_bytes", types.Bytes(r.Span.End)})
+			col{"start_bytes", types.Bytes(start.raw)}, col{"end_bytes", types.Bytes(end.raw)})
 		if err != nil {
 			return err
 		}

@@ -59,6 +59,7 @@ func (f *fixed) Roles() *catalog.Roles {
 			MemberOf: []catalog.Membership{{Role: 16400, Grantor: 10, Admin: true}}},
 	)
 }
+func (f *fixed) Types() *catalog.Types   { return catalog.NewTypes() }
 func (f *fixed) Grants() *catalog.Grants { return catalog.NewGrants() }
 func (f *fixed) SchemaOID(name string) uint32 {
 	return map[string]uint32{catalog.PublicSchema: 2200, catalog.SystemSchema: 11, catalog.InformationSchema: 13183, "other": 20000}[name]
@@ -115,6 +116,10 @@ func (session) Locks(_ context.Context, yield func(*kv.RangeDescriptor, *mvcc.Lo
 	return nil
 }
 func (session) Role() uint32 { return catalog.BootstrapSuperuser }
+
+func (session) InForce(_ context.Context, r catalog.Resolver) (catalog.Resolver, error) {
+	return r, nil
+}
 
 func (session) Ranges(context.Context) ([]catalog.Range, error) {
 	middle := exampleKey(1, types.Int(1000))

@@ -26,18 +26,30 @@ func restrict(t *catalog.TableDescriptor) {
 	if superuserTables[t.Schema+"."+t.Name] {
 		t.ACL = acl.Default(acl.Table, catalog.BootstrapSuperuser)
 	}
+	if t.Name == "pg_subscription" { // Everything but connection strings, which may contain passwords.
+		for i := range t.Columns {
+			if c := &t.Columns[i]; c.Name != "subconninfo" && !c.Hidden {
+				c.ACL = acl.List{{Grantee: catalog.PublicRole, Grantor: catalog.BootstrapSuperuser, Rights: acl.Select}}
+			}
+		}
+	}
 }
 
-// access is that of the role that reads the system table.
-func (s *scan) access() *catalog.Access {
-	if s.reader == nil {
-		role := uint32(catalog.BootstrapSuperuser)
-		if s.view != nil {
-			role = s.view.Role()
+// access is that of the role that reads the system table, by the roles and privileges in force.
+func (s *scan) access() *catalog.Access { return s.reader }
+
+// reads determines the access of the role that reads the system table.
+func (s *scan) reads() error {
+	role, schema := uint32(catalog.BootstrapSuperuser), s.Resolver
+	if s.view != nil {
+		role = s.view.Role()
+		var err error
+		if schema, err = s.view.InForce(s.ctx, schema); err != nil {
+			return err
 		}
-		s.reader = catalog.NewAccess(s.Resolver, role)
 	}
-	return s.reader
+	s.reader = catalog.NewAccess(schema, role)
+	return nil
 }
 
 // shows reports whether information_schema shows a relation to the reader: its owner, and whoever has a privilege on it.
@@ -74,130 +86,45 @@ func (s *scan) sees(role uint32) bool {
 	return a.Owns(role) || a.Owns(catalog.MonitorRole)
 }
 
-// roleName returns the name of a role, its number if it does not exist.
-func roleName(roles *catalog.Roles, id uint32) string {
-	if r := roles.ByOID(id); r != nil {
-		return r.Name
-	}
-	return ""
-}
-
-// acl is a list of privileges as an array of its items' texts; NULL for the default one.
-func (s *scan) acl(l acl.List) types.Datum { return aclArray(s.Roles(), l) }
-
-func aclArray(roles *catalog.Roles, l acl.List) types.Datum {
-	if l == nil {
-		return types.Null
-	}
-	items := make([]string, len(l))
-	for i, it := range l {
-		items[i] = string(it.Append(nil, func(id uint32) string { return roleName(roles, id) }))
-	}
-	return textArray(items)
-}
-
 // relationACL is pg_class.relacl. System tables show that all roles may read them.
 func (s *scan) relationACL(t *catalog.TableDescriptor) types.Datum {
 	if t.Kind == catalog.KindVirtual {
-		return s.acl(t.EffectiveACL())
+		return types.ACL(t.EffectiveACL())
 	}
-	return s.acl(t.ACL)
+	return types.ACL(t.ACL)
 }
 
 func defaultACLRows(s *scan) error {
 	letters := map[acl.Kind]byte{acl.Table: 'r', acl.Sequence: 'S', acl.Function: 'f', acl.Type: 'T', acl.Schema: 'n'}
 	for _, d := range s.Grants().Defaults {
 		err := s.emit(col{"oid", oid(d.OID)}, col{"defaclrole", oid(d.Role)}, col{"defaclnamespace", num(int64(d.Schema))},
-			col{"defaclobjtype", letter(letters[d.Kind])}, col{"defaclacl", s.acl(d.ACL)})
+			col{"defaclobjtype", letter(letters[d.Kind])}, col{"defaclacl", types.ACL(d.ACL)})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// grantRow calls emit for each privilege in a list that the reader granted or holds: as columns of information_schema's views.
-func (s *scan) grantRow(list acl.List, owner uint32, within acl.Privileges, emit func(grant []col) error) error {
-	a := s.access()
-	for _, it := range list {
-		if it.Grantee != acl.Public && !a.Owns(it.Grantee) && !a.Owns(it.Grantor) {
-			continue
-		}
-		grantee := text("PUBLIC")
-		if it.Grantee != acl.Public {
-			grantee = text(s.roleName(it.Grantee))
-		}
-		var err error
-		(it.Rights.Plain() & within).Each(func(p acl.Privileges) {
-			if err == nil {
-				err = emit([]col{
-					{"grantor", text(s.roleName(it.Grantor))}, {"grantee", grantee}, {"privilege_type", text(p.Name())},
-					{"is_grantable", yesNo(it.Rights.Granted()&p != 0 || it.Grantee != acl.Public && s.Roles().HasPrivilegesOf(it.Grantee, owner))},
-				})
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func tablePrivilegeRows(s *scan) error {
-	return s.each(func(t *catalog.TableDescriptor) error {
-		if t.Kind == catalog.KindSequence {
-			return nil
-		}
-		return s.grantRow(t.EffectiveACL(), t.OwnerOID(), acl.Table.All(), func(grant []col) error {
-			hierarchy := yesNo(grant[2].value.Text() == "SELECT")
-			return s.emit(append(grant, col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
-				col{"with_hierarchy", hierarchy})...)
-		})
-	})
-}
-
-// columnPrivilegeRows lists the privileges on columns, those of their tables included.
-func columnPrivilegeRows(s *scan) error {
-	return s.each(func(t *catalog.TableDescriptor) error {
-		if t.Kind == catalog.KindSequence {
-			return nil
-		}
-		for i := range t.Columns {
-			c := &t.Columns[i]
-			if c.Hidden {
-				continue
-			}
-			for _, list := range []acl.List{t.EffectiveACL(), c.ACL} {
-				err := s.grantRow(list, t.OwnerOID(), acl.Column.All(), func(grant []col) error {
-					return s.emit(append(grant, col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
-						col{"column_name", text(c.Name)})...)
-				})
-				if err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
 }
 
 // privilegeWords are the privileges that has_…_privilege takes for each kind of object.
 var privilegeWords = map[string]acl.Privileges{
 	"table": acl.Table.All(), "column": acl.Column.All(), "any_column": acl.Column.All(), "sequence": acl.Sequence.All(),
 	"schema": acl.Schema.All(), "database": acl.Database.All(), "function": acl.Function.All(), "type": acl.Type.All(),
+	"language": acl.Language.All(), "tablespace": acl.Tablespace.All(), "parameter": acl.Parameter.All(),
+	"foreign_data_wrapper": acl.ForeignDataWrapper.All(), "server": acl.ForeignServer.All(),
 }
 
 // parsePrivileges reads a list of privileges, each with or without WITH GRANT OPTION.
 func parsePrivileges(object, list string) (p acl.Privileges, err error) {
 	for _, word := range strings.Split(list, ",") {
-		word = strings.ToUpper(strings.TrimSpace(word))
-		name, option := strings.CutSuffix(word, " WITH GRANT OPTION")
+		word = strings.TrimSpace(word)
+		name, option := strings.CutSuffix(strings.ToUpper(word), " WITH GRANT OPTION")
 		one := acl.Named(name)
 		switch {
 		case name == "RULE" && object == "table": // It has no meaning any more.
 			continue
 		case one&privilegeWords[object] == 0:
-			return 0, pgerror.New(pgerror.InvalidParameterValue, "unrecognized privilege type: %q", strings.TrimSpace(word))
+			return 0, pgerror.New(pgerror.InvalidParameterValue, "unrecognized privilege type: \"%s\"", word)
 		case option:
 			one = one.Options()
 		}
@@ -231,9 +158,9 @@ func (o *Objects) HasPrivilege(q *builtin.PrivilegeQuery) (has, known bool, err 
 		return o.hasSchemaPrivilege(r, a, q)
 	case "database":
 		return hasDatabasePrivilege(a, q, o.Database)
-	case "function", "type":
-		_, err := parsePrivileges(q.Object, q.Privileges)
-		return err == nil && (!strings.HasPrefix(q.Name, "pg_reload_conf(") || a.Superuser()), true, err
+	}
+	if kind := fixedKinds[q.Object]; kind != 0 {
+		return o.hasObjectPrivilege(a, kind, q)
 	}
 	return o.hasRelationPrivilege(r, a, q)
 }
@@ -320,36 +247,4 @@ func orError(err error, other *pgerror.Error) error {
 		return err
 	}
 	return other
-}
-
-// DefaultPrivileges implements builtin.Catalog: acldefault.
-func (o *Objects) DefaultPrivileges(kind byte, owner types.OID) (types.Datum, error) {
-	kinds := map[byte]acl.Kind{
-		'r': acl.Table, 's': acl.Sequence, 'd': acl.Database, 'n': acl.Schema, 'f': acl.Function, 'T': acl.Type, 'l': acl.Language, 'c': acl.Column,
-	}
-	k, ok := kinds[kind]
-	if !ok {
-		return types.Null, pgerror.New(pgerror.InternalError, "unrecognized object type abbreviation: %c", kind)
-	}
-	r := o.Resolver()
-	if r == nil {
-		return types.Null, nil
-	}
-	return aclArray(r.Roles(), acl.Default(k, uint32(owner))), nil
-}
-
-// PrivilegeItem implements builtin.Catalog: makeaclitem.
-func (o *Objects) PrivilegeItem(grantee, grantor types.OID, privileges string, grantable bool) (string, error) {
-	p := acl.Named(strings.ToUpper(strings.TrimSpace(privileges)))
-	if p == acl.None {
-		return "", pgerror.New(pgerror.InvalidParameterValue, "unrecognized privilege type: %q", privileges)
-	}
-	if grantable {
-		p |= p.Options()
-	}
-	name := func(uint32) string { return "" }
-	if r := o.Resolver(); r != nil {
-		name = func(id uint32) string { return roleName(r.Roles(), id) }
-	}
-	return string(acl.Item{Grantee: uint32(grantee), Grantor: uint32(grantor), Rights: p}.Append(nil, name)), nil
 }

@@ -17,6 +17,8 @@ const (
 	classPgNamespace = 2615
 	classPgType      = 1247
 
+	classPgConstraint = 2606
+
 	defaultCollation = 100
 	collationC       = 950
 	collationPOSIX   = 951
@@ -44,6 +46,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_description":      descriptionRows,
 		"pg_catalog.pg_depend":           dependRows,
 		"pg_catalog.pg_type":             typeRows,
+		"pg_catalog.pg_enum":             enumRows,
 		"pg_catalog.pg_am":               amRows,
 		"pg_catalog.pg_collation":        collationRows,
 		"pg_catalog.pg_database":         databaseRows,
@@ -60,25 +63,40 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_settings":         settingRows,
 		"pg_catalog.pg_stat_activity":    activityRows,
 		"pg_catalog.pg_stat_ssl":         sslRows,
+		"pg_catalog.pg_stat_gssapi":      gssRows,
 		"pg_catalog.pg_hba_file_rules":   accessRuleRows,
 		"pg_catalog.pg_default_acl":      defaultACLRows,
+		"pg_catalog.pg_parameter_acl":    parameterACLRows,
+		"pg_catalog.pg_policy":           policyRows,
+		"pg_catalog.pg_policies":         policiesRows,
 		"pg_catalog.pg_tables":           tablesRows,
 		"pg_catalog.pg_views":            viewsRows,
 		"pg_catalog.pg_indexes":          indexesRows,
 		"pg_catalog.pg_sequences":        sequencesRows,
 		"pg_catalog.pg_stat_user_tables": statTableRows,
 
-		"information_schema.schemata":                schemataRows,
-		"information_schema.tables":                  infoTableRows,
-		"information_schema.table_privileges":        tablePrivilegeRows,
-		"information_schema.column_privileges":       columnPrivilegeRows,
-		"information_schema.columns":                 infoColumnRows,
-		"information_schema.views":                   infoViewRows,
-		"information_schema.sequences":               infoSequenceRows,
-		"information_schema.table_constraints":       tableConstraintRows,
-		"information_schema.key_column_usage":        keyColumnRows,
-		"information_schema.constraint_column_usage": constraintColumnRows,
-		"information_schema.check_constraints":       checkConstraintRows,
+		"information_schema.schemata":                          schemataRows,
+		"information_schema.tables":                            infoTableRows,
+		"information_schema.table_privileges":                  tablePrivilegeRows,
+		"information_schema.column_privileges":                 columnPrivilegeRows,
+		"information_schema.role_table_grants":                 roleTableGrantRows,
+		"information_schema.role_column_grants":                roleColumnGrantRows,
+		"information_schema.usage_privileges":                  usagePrivilegeRows,
+		"information_schema.role_usage_grants":                 roleUsageGrantRows,
+		"information_schema.enabled_roles":                     enabledRoleRows,
+		"information_schema.applicable_roles":                  applicableRoleRows,
+		"information_schema.columns":                           infoColumnRows,
+		"information_schema.administrable_role_authorizations": administrableRoleRows,
+		"information_schema.views":                             infoViewRows,
+		"information_schema.sequences":                         infoSequenceRows,
+		"information_schema.table_constraints":                 tableConstraintRows,
+		"information_schema.key_column_usage":                  keyColumnRows,
+		"information_schema.constraint_column_usage":           constraintColumnRows,
+		"information_schema.check_constraints":                 checkConstraintRows,
+		"information_schema.domains":                           infoDomainRows,
+		"information_schema.domain_constraints":                infoDomainConstraintRows,
+		"information_schema.domain_udt_usage":                  infoDomainUseRows,
+		"information_schema.column_domain_usage":               infoColumnDomainRows,
 	}
 }
 
@@ -89,7 +107,7 @@ func namespaceRows(s *scan) error {
 	}
 	for _, name := range names {
 		o := s.Grants().Schemas[name]
-		err := s.emit(col{"oid", oid(schemaOID(s.Resolver, name))}, col{"nspname", text(name)}, col{"nspowner", oid(o.OwnerOID())}, col{"nspacl", s.acl(o.ACL)})
+		err := s.emit(col{"oid", oid(schemaOID(s.Resolver, name))}, col{"nspname", text(name)}, col{"nspowner", oid(o.OwnerOID())}, col{"nspacl", types.ACL(o.ACL)})
 		if err != nil {
 			return err
 		}
@@ -113,6 +131,9 @@ func (s *scan) relkind(t *catalog.TableDescriptor) byte {
 func letter(b byte) types.Datum { return types.Text(string(rune(b))) }
 
 func classRows(s *scan) error {
+	if err := s.compositeClassRows(); err != nil {
+		return err
+	}
 	return s.each(func(t *catalog.TableDescriptor) error {
 		namespace := oid(schemaOID(s.Resolver, t.Schema))
 		kind := s.relkind(t)
@@ -133,8 +154,9 @@ func classRows(s *scan) error {
 		err = s.emit(
 			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"relowner", oid(t.OwnerOID())},
 			col{"relam", num(method)}, col{"relfilenode", oid(t.OID())}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
-			col{"relacl", s.relationACL(t)}, col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter('p')}, col{"relkind", letter(kind)},
+			col{"relacl", s.relationACL(t)}, col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter(persistence(t))}, col{"relkind", letter(kind)},
 			col{"relnatts", num(visibleColumns(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v')},
+			col{"relrowsecurity", boolean(t.RowSecurity)}, col{"relforcerowsecurity", boolean(t.ForceRowSecurity)}, col{"reloptions", relationOptions(t)},
 			col{"relispopulated", boolean(true)}, col{"relreplident", letter(replident(kind, t))},
 		)
 		if err != nil {
@@ -144,7 +166,7 @@ func classRows(s *scan) error {
 			err := s.emit(
 				col{"oid", oid(ix.OID)}, col{"relname", text(ix.Name)}, col{"relnamespace", namespace}, col{"relowner", oid(t.OwnerOID())},
 				col{"relam", num(btreeOID)}, col{"relfilenode", oid(ix.OID)}, col{"relpages", num(1)}, col{"reltuples", types.Float(rows)},
-				col{"relpersistence", letter('p')}, col{"relkind", letter('i')}, col{"relnatts", num(len(ix.Columns) + len(ix.Include))},
+				col{"relpersistence", letter(persistence(t))}, col{"relkind", letter('i')}, col{"relnatts", num(len(ix.Columns) + len(ix.Include))},
 				col{"relispopulated", boolean(true)}, col{"relreplident", letter('n')},
 			)
 			if err != nil {
@@ -189,6 +211,9 @@ func (s *scan) attribute(relation uint32, number int, c *catalog.ColumnDescripto
 }
 
 func attributeRows(s *scan) error {
+	if err := s.compositeAttributeRows(); err != nil {
+		return err
+	}
 	return s.each(func(t *catalog.TableDescriptor) error {
 		for i := range t.Columns {
 			c := &t.Columns[i]
@@ -197,7 +222,7 @@ func attributeRows(s *scan) error {
 			}
 			err := s.attribute(t.OID(), int(c.ID), c,
 				col{"attnotnull", boolean(c.NotNull)}, col{"atthasdef", boolean(c.Default != "")}, col{"attidentity", identityLetter(c)},
-				col{"atthasmissing", boolean(c.Missing != nil)}, col{"attacl", s.acl(c.ACL)})
+				col{"atthasmissing", boolean(c.Missing != nil)}, col{"attacl", types.ACL(c.ACL)})
 			if err != nil {
 				return err
 			}
@@ -311,6 +336,9 @@ func constraints(t *catalog.TableDescriptor) []constraint {
 }
 
 func constraintRows(s *scan) error {
+	if err := s.domainConstraintRows(); err != nil {
+		return err
+	}
 	return s.each(func(t *catalog.TableDescriptor) error {
 		for _, c := range constraints(t) {
 			var keys []int64
@@ -369,6 +397,16 @@ func descriptionRows(s *scan) error {
 			}
 		}
 	}
+	for _, d := range s.Types().All() {
+		if err := describe(uint32(d.ID), classPgType, 0, d.Comment); err != nil {
+			return err
+		}
+		for _, c := range d.Checks {
+			if err := describe(uint32(c.OID), classPgConstraint, 0, c.Comment); err != nil {
+				return err
+			}
+		}
+	}
 	return s.each(func(t *catalog.TableDescriptor) error {
 		if err := describe(t.OID(), classPgClass, 0, t.Comment); err != nil {
 			return err
@@ -380,6 +418,11 @@ func descriptionRows(s *scan) error {
 		}
 		for _, ix := range visibleIndexes(t) {
 			if err := describe(ix.OID, classPgClass, 0, ix.Comment); err != nil {
+				return err
+			}
+		}
+		for i := range t.Policies {
+			if err := describe(t.Policies[i].OID, classPgPolicy, 0, t.Policies[i].Comment); err != nil {
 				return err
 			}
 		}
@@ -404,4 +447,12 @@ func dependRows(s *scan) error {
 		return s.emit(col{"classid", num(classPgClass)}, col{"objid", oid(t.OID())}, col{"refclassid", num(classPgClass)},
 			col{"refobjid", oid(owner.OID())}, col{"refobjsubid", num(t.Sequence.OwnerColumn)}, col{"deptype", letter(kind)})
 	})
+}
+
+// persistence is relpersistence.
+func persistence(t *catalog.TableDescriptor) byte {
+	if t.Temporary() {
+		return 't'
+	}
+	return 'p'
 }

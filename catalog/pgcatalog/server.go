@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -55,16 +56,70 @@ func typeRows(s *scan) error {
 			}
 		}
 	}
+	for _, d := range s.Types().All() {
+		for _, t := range []types.Type{d.Type(), d.Defined().ArrayType()} {
+			if err := s.emitDefined(d, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// emitDefined emits the row of a user-defined type or of its array type.
+func (s *scan) emitDefined(d *catalog.TypeDescriptor, t types.Type) error {
+	info := t.Info()
+	cols := []col{
+		{"oid", oid(info.OID)}, {"typname", text(info.Name)}, {"typnamespace", oid(schemaOID(s.Resolver, d.Schema))},
+		{"typowner", oid(d.OwnerOID())}, {"typlen", num(info.Len)}, {"typbyval", boolean(byValue(info))}, {"typcategory", letter(byte(info.Category))},
+		{"typisdefined", boolean(true)}, {"typdelim", text(",")}, {"typelem", oid(info.Elem)}, {"typarray", oid(info.Array)},
+		{"typmodin", text("-")}, {"typmodout", text("-")}, {"typalign", letter(alignment(info))}, {"typstorage", letter(storage(info))},
+		{"typtypmod", num(-1)},
+	}
+	if info.Elem != 0 {
+		return s.emit(append(cols, col{"typtype", letter('b')}, col{"typsubscript", text("array_subscript_handler")}, col{"typinput", text("array_in")},
+			col{"typoutput", text("array_out")}, col{"typreceive", text("array_recv")}, col{"typsend", text("array_send")},
+			col{"typanalyze", text("array_typanalyze")})...)
+	}
+	switch d.Kind {
+	case types.Domain:
+		return s.emitDomain(d, cols)
+	case types.Composite:
+		return s.emitComposite(d, cols)
+	}
+	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typsubscript", text("-")},
+		col{"typinput", text("enum_in")}, col{"typoutput", text("enum_out")}, col{"typreceive", text("enum_recv")}, col{"typsend", text("enum_send")},
+		col{"typanalyze", text("-")})...)
+}
+
+func enumRows(s *scan) error {
+	for _, d := range s.Types().All() {
+		for i := range d.Labels {
+			l := &d.Labels[i]
+			err := s.emit(col{"oid", oid(l.OID)}, col{"enumtypid", oid(uint32(d.ID))}, col{"enumsortorder", types.Float(float64(l.Order))},
+				col{"enumlabel", text(l.Name)})
+			if err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
 func (s *scan) emitType(info *types.Info) error {
 	t := types.Type{OID: info.OID, Mod: -1}
-	kind, in := byte('b'), info.Name+"in"
+	kind := byte('b')
 	if info.Category == types.CategoryPseudo {
 		kind = 'p'
 	}
-	out, receive, send := info.Name+"out", info.Name+"recv", info.Name+"send"
+	prefix, m := info.Name, t.Methods()
+	if m != nil {
+		prefix = m.Functions
+	}
+	in, out, receive, send := prefix+"in", prefix+"out", prefix+"recv", prefix+"send"
+	if info.OID == types.OIDACLItem {
+		receive, send = "-", "-"
+	}
 	if info.Elem != 0 {
 		in, out, receive, send = "array_in", "array_out", "array_recv", "array_send"
 	}
@@ -76,6 +131,7 @@ func (s *scan) emitType(info *types.Info) error {
 		col{"typinput", text(in)}, col{"typoutput", text(out)}, col{"typreceive", text(receive)}, col{"typsend", text(send)},
 		col{"typmodin", text("-")}, col{"typmodout", text("-")}, col{"typanalyze", text("-")}, col{"typalign", letter(alignment(info))},
 		col{"typstorage", letter(storage(info))}, col{"typtypmod", num(-1)}, col{"typcollation", num(collationOf(t))},
+		col{"typacl", types.ACL(s.Grants().ObjectACL(acl.Type, info.Name))},
 	)
 }
 
@@ -86,12 +142,15 @@ func amRows(s *scan) error {
 	return s.emit(col{"oid", num(btreeOID)}, col{"amname", text("btree")}, col{"amhandler", text("bthandler")}, col{"amtype", letter('i')})
 }
 
+// collations are those that there are: all of them order by bytes.
+var collations = [...]struct {
+	oid      int
+	name     string
+	provider byte
+}{{defaultCollation, "default", 'd'}, {collationC, "C", 'c'}, {collationPOSIX, "POSIX", 'c'}}
+
 func collationRows(s *scan) error {
-	for _, c := range []struct {
-		oid      int
-		name     string
-		provider byte
-	}{{defaultCollation, "default", 'd'}, {collationC, "C", 'c'}, {collationPOSIX, "POSIX", 'c'}} {
+	for _, c := range collations {
 		err := s.emit(col{"oid", num(c.oid)}, col{"collname", text(c.name)}, col{"collnamespace", oid(schemaOID(s.Resolver, catalog.SystemSchema))},
 			col{"collowner", num(ownerOID)}, col{"collprovider", letter(c.provider)}, col{"collisdeterministic", boolean(true)},
 			col{"collencoding", num(-1)}, col{"collcollate", optionalC(c.provider)}, col{"collctype", optionalC(c.provider)})
@@ -115,7 +174,7 @@ const utf8Encoding = 6
 func databaseRows(s *scan) error {
 	o := &s.Grants().Database
 	return s.emit(
-		col{"oid", num(databaseOID)}, col{"datname", text(s.database())}, col{"datdba", oid(o.OwnerOID())}, col{"datacl", s.acl(o.ACL)}, col{"encoding", num(utf8Encoding)},
+		col{"oid", num(databaseOID)}, col{"datname", text(s.database())}, col{"datdba", oid(o.OwnerOID())}, col{"datacl", types.ACL(o.ACL)}, col{"encoding", num(utf8Encoding)},
 		col{"datlocprovider", letter('c')}, col{"datallowconn", boolean(true)}, col{"datconnlimit", num(-1)}, col{"dattablespace", num(tablespaceOID)},
 		col{"datcollate", text("C")}, col{"datctype", text("C")},
 	)
@@ -130,11 +189,19 @@ func (s *scan) database() string {
 }
 
 func tablespaceRows(s *scan) error {
-	return s.emit(col{"oid", num(tablespaceOID)}, col{"spcname", text("pg_default")}, col{"spcowner", num(ownerOID)})
+	for _, id := range []int{tablespaceOID, globalTablespaceOID} {
+		name := tablespaceNames[id]
+		acls := types.ACL(s.Grants().ObjectACL(acl.Tablespace, name))
+		if err := s.emit(col{"oid", num(id)}, col{"spcname", text(name)}, col{"spcowner", num(ownerOID)}, col{"spcacl", acls}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func languageRows(s *scan) error {
-	return s.emit(col{"oid", num(14)}, col{"lanname", text("sql")}, col{"lanowner", num(ownerOID)}, col{"lanpltrusted", boolean(true)})
+	return s.emit(col{"oid", num(sqlLanguageOID)}, col{"lanname", text("sql")}, col{"lanowner", num(ownerOID)}, col{"lanpltrusted", boolean(true)},
+		col{"lanacl", types.ACL(s.Grants().ObjectACL(acl.Language, "sql"))})
 }
 
 func settingRows(s *scan) error {
@@ -180,7 +247,7 @@ func activityRows(s *scan) error {
 			col{"usename", text(a.User)}, col{"application_name", text(a.Application)}, col{"client_addr", shown(optional(a.ClientAddr))},
 			col{"client_port", shown(port)}, col{"backend_start", shown(instant(a.BackendStart))}, col{"xact_start", shown(instant(a.XactStart))},
 			col{"query_start", shown(instant(a.QueryStart))}, col{"state_change", shown(instant(a.StateChange))},
-			col{"state", shown(optional(a.State))}, col{"query", text(query)}, col{"backend_type", shown(text("client backend"))})
+			col{"wait_event_type", shown(optional(a.WaitType))}, col{"wait_event", shown(optional(a.Wait))}, col{"state", shown(optional(a.State))}, col{"query", text(query)}, col{"backend_type", shown(text("client backend"))})
 		if err != nil {
 			return err
 		}
@@ -194,9 +261,6 @@ func sslRows(s *scan) error {
 	}
 	for _, a := range s.view.Activity() {
 		if !s.monitors(catalog.ReadAllStatsRole) && !s.monitors(a.Role) {
-			if err := s.emit(col{"pid", num(a.PID)}); err != nil {
-				return err
-			}
 			continue
 		}
 		row := []col{{"pid", num(a.PID)}, {"ssl", types.Bool(a.TLS != nil)}}
@@ -212,6 +276,22 @@ func sslRows(s *scan) error {
 			}
 		}
 		if err := s.emit(row...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gssRows has a row for each session: none is authenticated or encrypted by GSSAPI.
+func gssRows(s *scan) error {
+	if s.view == nil {
+		return nil
+	}
+	for _, a := range s.view.Activity() {
+		if !s.monitors(catalog.ReadAllStatsRole) && !s.monitors(a.Role) {
+			continue
+		}
+		if err := s.emit(col{"pid", num(a.PID)}, col{"gss_authenticated", types.Bool(false)}, col{"encrypted", types.Bool(false)}); err != nil {
 			return err
 		}
 	}

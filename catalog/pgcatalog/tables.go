@@ -32,6 +32,9 @@ func Tables() []*catalog.TableDescriptor {
 	var all []*catalog.TableDescriptor
 	kinds := map[uint64]byte{}
 	for _, t := range parse(columnsText + ownText) {
+		if t.kind == 'r' {
+			t.addTableOID()
+		}
 		kinds[t.desc.ID] = t.kind
 		restrict(t.desc)
 		fill := byName[t.desc.Schema+"."+t.desc.Name]
@@ -40,6 +43,9 @@ func Tables() []*catalog.TableDescriptor {
 				return nil
 			}
 			s := &scan{ctx: ctx, Resolver: r, view: view, table: t, kinds: kinds, yield: yield, row: make(types.Row, len(t.template))}
+			if err := s.reads(); err != nil {
+				return err
+			}
 			return fill(s)
 		}
 		all = append(all, t.desc)
@@ -99,6 +105,16 @@ func (t *systemTable) addColumn(name, typeName string) {
 	t.template = append(t.template, zero)
 }
 
+// tableOIDNumber becomes -6 in 16 bits, the number that PostgreSQL gives the column.
+const tableOIDNumber = 1<<16 - 6
+
+// addTableOID adds the system column that has the table's OID.
+func (t *systemTable) addTableOID() {
+	d := t.desc
+	d.Columns = append(d.Columns, catalog.ColumnDescriptor{ID: tableOIDNumber, Name: "tableoid", Type: types.TOid, NotNull: true, Hidden: true})
+	t.template = append(t.template, types.Int(int64(d.ID)))
+}
+
 // zeroOf is what a NOT NULL column shows where percodb has nothing to say.
 func zeroOf(t types.Type) types.Datum {
 	switch t.KindOf() {
@@ -123,7 +139,7 @@ type scan struct {
 	kinds map[uint64]byte // relkind of system tables
 	yield func(types.Row) error
 	row   types.Row
-	// reader is the access of the role that reads; nil: to be made.
+	// reader is the access of the role that reads.
 	reader *catalog.Access
 }
 

@@ -15,7 +15,7 @@ func tablesRows(s *scan) error {
 		}
 		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"tableowner", text(s.roleName(t.OwnerOID()))},
 			col{"hasindexes", boolean(len(visibleIndexes(t)) > 0)}, col{"hasrules", boolean(false)}, col{"hastriggers", boolean(false)},
-			col{"rowsecurity", boolean(false)})
+			col{"rowsecurity", boolean(t.RowSecurity)})
 	})
 }
 
@@ -93,6 +93,9 @@ func schemataRows(s *scan) error {
 func infoTableRows(s *scan) error {
 	return s.eachShown(func(t *catalog.TableDescriptor) error {
 		kind := "BASE TABLE"
+		if t.Temporary() {
+			kind = "LOCAL TEMPORARY"
+		}
 		switch s.relkind(t) {
 		case 'S':
 			return nil
@@ -130,7 +133,7 @@ func infoColumnRows(s *scan) error {
 			if c.Hidden {
 				continue
 			}
-			if err := s.emit(append(s.describeColumn(t, c), describeType(c.Type)...)...); err != nil {
+			if err := s.emit(append(s.describeColumn(t, c), describeType(c.Type.Underlying())...)...); err != nil {
 				return err
 			}
 		}
@@ -139,13 +142,21 @@ func infoColumnRows(s *scan) error {
 }
 
 func (s *scan) describeColumn(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) []col {
+	below := c.Type.Underlying()
+	udtSchema := catalog.SystemSchema
+	if below.Def != nil {
+		udtSchema = below.Def.Schema
+	}
 	cols := []col{
 		{"table_catalog", text(s.database())}, {"table_schema", text(t.Schema)}, {"table_name", text(t.Name)}, {"column_name", text(c.Name)},
 		{"ordinal_position", num(c.ID)}, {"column_default", optional(defaultText(s.ctx, s.Resolver, c))}, {"is_nullable", yesNo(!c.NotNull)},
-		{"udt_catalog", text(s.database())}, {"udt_schema", text(catalog.SystemSchema)}, {"udt_name", text(c.Type.Info().Name)},
+		{"udt_catalog", text(s.database())}, {"udt_schema", text(udtSchema)}, {"udt_name", text(below.Info().Name)},
 		{"dtd_identifier", text(formatNumber(c.ID))}, {"is_self_referencing", yesNo(false)}, {"is_identity", yesNo(c.Identity != "")},
 		{"identity_generation", optional(c.Identity)}, {"is_generated", text("NEVER")}, {"is_updatable", yesNo(t.Kind == catalog.KindTable)},
 		{"identity_cycle", yesNo(false)},
+	}
+	if c.Type.IsDomain() {
+		cols = append(cols, col{"domain_catalog", text(s.database())}, col{"domain_schema", text(c.Type.Def.Schema)}, col{"domain_name", text(c.Type.Def.Name)})
 	}
 	if c.Identity == "" {
 		return cols
@@ -164,8 +175,10 @@ func describeType(t types.Type) []col {
 	if t.IsArray() {
 		return []col{{"data_type", text("ARRAY")}}
 	}
-	base := t.Base()
-	cols := []col{{"data_type", text(base.String())}}
+	if t.Def != nil {
+		return []col{{"data_type", text("USER-DEFINED")}}
+	}
+	cols := []col{{"data_type", text(t.Info().SQLName)}}
 	precision := func(bits, radix int, scale types.Datum) {
 		cols = append(cols, col{"numeric_precision", num(bits)}, col{"numeric_precision_radix", num(radix)}, col{"numeric_scale", scale})
 	}
@@ -193,11 +206,15 @@ func describeType(t types.Type) []col {
 			return append(cols, col{"character_maximum_length", num(n)}, col{"character_octet_length", num(4 * n)})
 		}
 		return append(cols, col{"character_octet_length", num(1 << 30)})
+	case types.OIDBit, types.OIDVarbit:
+		if t.Mod > 0 {
+			return append(cols, col{"character_maximum_length", num(t.Mod)})
+		}
 	case types.OIDText:
 		return append(cols, col{"character_octet_length", num(1 << 30)})
 	case types.OIDDate:
 		return append(cols, col{"datetime_precision", num(0)})
-	case types.OIDTime, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval:
+	case types.OIDTime, types.OIDTimetz, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval:
 		digits := int32(6)
 		if t.Mod >= 0 && t.Mod&0xFFFF <= 6 {
 			digits = t.Mod & 0xFFFF
@@ -307,6 +324,9 @@ func constraintColumnRows(s *scan) error {
 }
 
 func checkConstraintRows(s *scan) error {
+	if err := s.domainCheckRows(); err != nil {
+		return err
+	}
 	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
 		if c.check == nil {
 			return nil

@@ -2,12 +2,10 @@ package settings
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -29,6 +27,9 @@ func definitions() map[string]*definition {
 		add(d)
 	}
 	for _, d := range collectionSettings() {
+		add(d)
+	}
+	for _, d := range connectionSettings() {
 		add(d)
 	}
 	return defs
@@ -73,6 +74,7 @@ func behaviourSettings() []*definition {
 		{name: "transaction_read_only", initial: "off", check: CheckBool, note: "Sets the current transaction's read-only status."},
 		{name: "transaction_deferrable", initial: "off", check: CheckBool, note: "Snapshots never wait here: no effect."},
 		{name: "default_transaction_deferrable", initial: "off", check: CheckBool, apply: applyDeferrable, note: "Snapshots never wait here: no effect."},
+		{name: "row_security", initial: "on", check: CheckBool, apply: applyRowSecurity, note: "Refuses statements that row level security would affect, if off."},
 		{name: "percodb.dialect", initial: "postgresql", check: checkEnum("mysql", "postgresql"), apply: applyDialect, note: "Sets the language of the client's texts."},
 		{name: "lock_timeout", initial: "0", check: checkMillis, apply: applyLockTimeout, note: "Sets the maximum allowed duration of any wait for a lock."},
 		{name: "idle_in_transaction_session_timeout", initial: "0", check: checkMillis, apply: applyIdleTimeout, note: "Sets the maximum allowed idle time between queries, when in a transaction."},
@@ -99,7 +101,6 @@ func acceptedSettings() []*definition {
 		{name: "quote_all_identifiers", initial: "off", check: CheckBool, note: "Accepted: no effect."},
 		{name: "escape_string_warning", initial: "on", check: CheckBool, note: "Accepted: no effect."},
 		{name: "default_with_oids", initial: "off", check: onlyOff, note: "Tables have no OIDs."},
-		{name: "row_security", initial: "on", note: "Accepted: there are no row policies."},
 		{name: "check_function_bodies", initial: "on", note: "Accepted: there are no user functions."},
 		{name: "xmloption", initial: "content", note: "Accepted: there is no xml type."},
 		{name: "default_tablespace", note: "Accepted: there are no tablespaces."},
@@ -122,6 +123,24 @@ func acceptedSettings() []*definition {
 		{name: "superuser_reserved_connections", fixed: true, atStart: true, note: "Sets the number of connection slots reserved for superusers."},
 		{name: "wal_level", initial: "replica", fixed: true, note: "Accepted: no effect."},
 		{name: "fsync", initial: "on", fixed: true, note: "Every commit is synced."},
+	}
+}
+
+// connectionSettings show how clients are let in, which flags of percodb start decide.
+func connectionSettings() []*definition {
+	return []*definition{
+		{name: "authentication_timeout", initial: "1min", fixed: true, atStart: true, note: "Sets the maximum allowed time to complete client authentication."},
+		{name: "ssl", initial: "off", fixed: true, atStart: true, note: "Enables SSL connections."},
+		{name: "ssl_ca_file", fixed: true, atStart: true, note: "Location of the SSL certificate authority file."},
+		{name: "ssl_cert_file", fixed: true, atStart: true, note: "Location of the SSL server certificate file."},
+		{name: "ssl_ciphers", fixed: true, note: "Shows the list of SSL ciphers of TLS 1.2."},
+		{name: "ssl_crl_dir", fixed: true, note: "There are no SSL certificate revocation lists."},
+		{name: "ssl_crl_file", fixed: true, note: "There are no SSL certificate revocation lists."},
+		{name: "ssl_key_file", fixed: true, atStart: true, note: "Location of the SSL server private key file."},
+		{name: "ssl_library", fixed: true, note: "Shows the name of the SSL library."},
+		{name: "ssl_max_protocol_version", fixed: true, note: "Shows the maximum SSL/TLS protocol version to use."},
+		{name: "ssl_min_protocol_version", initial: "TLSv1.2", fixed: true, note: "Shows the minimum SSL/TLS protocol version to use."},
+		{name: "ssl_prefer_server_ciphers", initial: "on", fixed: true, note: "Gives priority to server ciphersuite order."},
 	}
 }
 
@@ -181,6 +200,9 @@ var (
 
 // checkDateStyle reads the words of a DateStyle, a format, an order or both, over those in force.
 func checkDateStyle(s *Settings, value string) (string, error) {
+	refused := func(detail string, args ...any) error {
+		return pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter \"DateStyle\": \"%s\"", value).WithDetail(detail, args...)
+	}
 	style, order := int(s.Format.DateStyle), int(s.Format.DateOrder)
 	haveStyle, haveOrder := false, false
 	conflict := func(have *bool, at *int, to int) bool {
@@ -209,10 +231,10 @@ func checkDateStyle(s *Settings, value string) (string, error) {
 		case word == "mdy" || word == "us" || strings.HasPrefix(word, "noneuro"):
 			clash = conflict(&haveOrder, &order, int(types.OrderMDY))
 		default:
-			return "", fmt.Errorf("unrecognized key word %q", word)
+			return "", refused("Unrecognized key word: \"%s\".", word)
 		}
 		if clash {
-			return "", fmt.Errorf("conflicting %q specifications", "datestyle")
+			return "", refused("Conflicting \"datestyle\" specifications.")
 		}
 	}
 	return dateStyles[style] + ", " + dateOrders[order], nil
@@ -266,61 +288,6 @@ func onlyOff(value string) (string, error) {
 	return v, err
 }
 
-// checkTimeZone accepts what SET TIME ZONE does.
-func checkTimeZone(value string) (string, error) {
-	v := strings.TrimSpace(value)
-	switch strings.ToLower(v) {
-	case "local", "default":
-		return "UTC", nil
-	}
-	_, canonical, err := loadZone(v)
-	if err != nil {
-		return "", pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter \"TimeZone\": %q", value)
-	}
-	return canonical, nil
-}
-
-// loadZone reads a zone's name, an abbreviation, a POSIX specification, or a number of hours east of UTC.
-// canonical is what SHOW prints.
-func loadZone(value string) (loc *time.Location, canonical string, err error) {
-	if hours, err := strconv.ParseFloat(value, 64); err == nil {
-		if value, err = hoursZone(hours); err != nil {
-			return nil, "", err
-		}
-	}
-	if loc, err = types.LoadZone(value); err != nil {
-		return nil, "", err
-	}
-	if name := loc.String(); strings.EqualFold(name, value) {
-		return loc, name, nil
-	}
-	return loc, value, nil
-}
-
-// hoursZone is the POSIX specification, whose sign points west, of so many hours east: <-05>+05.
-func hoursZone(hours float64) (string, error) {
-	if math.IsNaN(hours) || math.Abs(hours) > 167 {
-		return "", fmt.Errorf("hours out of range")
-	}
-	minutes := int(math.Round(math.Abs(hours) * 60))
-	clock := fmt.Sprintf("%02d", minutes/60)
-	if minutes%60 != 0 {
-		clock += fmt.Sprintf(":%02d", minutes%60)
-	}
-	if hours < 0 {
-		return "<-" + clock + ">+" + clock, nil
-	}
-	return "<+" + clock + ">-" + clock, nil
-}
-
-func applyTimeZone(s *Settings, value string) error {
-	loc, _, err := loadZone(value)
-	if err == nil {
-		s.Format.Location = loc
-	}
-	return err
-}
-
 func applyReadOnly(s *Settings, value string) error {
 	s.Modes.ReadOnly = value == "on"
 	return nil
@@ -328,6 +295,11 @@ func applyReadOnly(s *Settings, value string) error {
 
 func applyDeferrable(s *Settings, value string) error {
 	s.Modes.Deferrable = value == "on"
+	return nil
+}
+
+func applyRowSecurity(s *Settings, value string) error {
+	s.RowSecurityOff = value == "off"
 	return nil
 }
 

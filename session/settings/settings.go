@@ -43,6 +43,7 @@ type Settings struct {
 	SearchPath                                  []string // without "$user"
 	Modes                                       Modes    // of transactions to come
 	MySQL                                       bool     // the client's texts are MySQL's
+	RowSecurityOff                              bool     // statements that policies affect are refused
 	SessionUser, CurrentRole                    string   // the values of SessionAuthorization and Role
 
 	server  map[string]string // the values of fixed parameters that the server gives; by lower-case name, like all maps here

@@ -1,0 +1,315 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/tso"
+)
+
+// wrote is what a transaction has written of the schema; what it has undone since may be among it.
+type wrote struct {
+	relations     []uint64
+	schemas       []string
+	types         []uint64
+	roles, grants bool // any role; the record of the database
+}
+
+func (w *wrote) relation(id uint64) {
+	if !slices.Contains(w.relations, id) {
+		w.relations = append(w.relations, id)
+	}
+}
+
+func (w *wrote) schema(name string) {
+	if !slices.Contains(w.schemas, name) {
+		w.schemas = append(w.schemas, name)
+	}
+}
+
+func (w *wrote) typ(id uint64) {
+	if !slices.Contains(w.types, id) {
+		w.types = append(w.types, id)
+	}
+}
+
+// overtaken reports whether others have changed, between base and now, an object that the transaction has written, but for the relations
+// of merged.
+func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
+	for _, id := range w.relations {
+		if base.versionOf(id) != now.versionOf(id) && !slices.Contains(merged, id) {
+			return true
+		}
+	}
+	for _, name := range w.schemas {
+		if !bytes.Equal(encode(base.schemas[name]), encode(now.schemas[name])) {
+			return true
+		}
+	}
+	for _, id := range w.types {
+		a, b := base.types.ByOID(types.OID(id)), now.types.ByOID(types.OID(id))
+		if (a == nil) != (b == nil) || a != nil && a.Version != b.Version {
+			return true
+		}
+	}
+	return w.roles && !bytes.Equal(base.roles.stored, now.roles.stored) || w.grants && !base.grants.sameRecord(now.grants)
+}
+
+// versionOf returns the Version of a relation, 0 if it does not exist.
+func (s *schemaSnapshot) versionOf(id uint64) uint64 {
+	if t := s.byID[id]; t != nil {
+		return t.Version
+	}
+	return 0
+}
+
+// sameRecord reports whether the records of the database are the same.
+func (g *Grants) sameRecord(other *Grants) bool {
+	return bytes.Equal(encode(g.record()), encode(other.record()))
+}
+
+// meet lets the change commit although others have changed the schema since it began: one of the two has changed nothing but owners,
+// roles and privileges, and no privileges that the other one has changed. Such changes wait for no open transaction (ChangePrivileges), so
+// they may overtake it. meet locks the schema's version and returns the schema that results. It gives the change a new version if
+// others have changed something, since what was seen under its former one lacks that.
+func (ch *Change) meet(ctx context.Context) (*schemaSnapshot, error) {
+	if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, keyVersion); err != nil {
+		return nil, err
+	}
+	now, err := ch.catalog.db.Timestamp(ctx)
+	if err != nil {
+		return nil, err
+	}
+	present := ch.catalog.db.BeginAt(now)
+	defer present.Close()
+	theirs, err := ch.catalog.look(ctx, present, beneath{})
+	if err != nil {
+		return nil, err
+	}
+	alone := theirs.version == ch.base.version
+	if !alone {
+		merged, err := ch.merge(ctx, theirs, now)
+		if err == nil {
+			err = ch.conflict(theirs, merged)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	final, err := ch.catalog.atWith(ctx, ch.txn, now)
+	if err == nil && !alone {
+		err = ch.base.lackNone(theirs, final)
+	}
+	return final, err
+}
+
+// merge writes the descriptors of relations of which one transaction has changed the privileges and the other one the rest, and returns
+// these relations. The schema's version is locked, so that nobody else changes them.
+func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Timestamp) (merged []uint64, err error) {
+	version, err := ch.bump(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own, err := ch.catalog.atWith(ctx, ch.txn, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ch.wrote.relations {
+		if ch.base.versionOf(id) == theirs.versionOf(id) {
+			continue
+		}
+		t := mergePrivileges(ch.base.byID[id], own.byID[id], theirs.byID[id])
+		if t == nil {
+			continue
+		}
+		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, idKey(wordRelation, id)); err != nil {
+			return nil, err
+		}
+		t.Version = version
+		if err := ch.txn.Put(idKey(wordRelation, id), encode(t)); err != nil {
+			return nil, err
+		}
+		merged = append(merged, id)
+	}
+	if len(merged) > 0 { // own is cached under the version.
+		_, err = ch.bump(ctx)
+	}
+	return merged, err
+}
+
+// mergePrivileges returns a relation that two transactions have changed since base if one of them has changed nothing but its owner and
+// privileges, and the other one anything but these; else nil.
+func mergePrivileges(base, own, theirs *TableDescriptor) *TableDescriptor {
+	switch {
+	case base == nil || own == nil || theirs == nil:
+	case base.samePrivilegesAside(theirs) && own.hasPrivilegesOf(base):
+		return own.WithPrivilegesOf(theirs)
+	case base.samePrivilegesAside(own) && theirs.hasPrivilegesOf(base):
+		return theirs.WithPrivilegesOf(own)
+	}
+	return nil
+}
+
+// hasPrivilegesOf reports whether t has the owner and privileges of another version of the relation, and none on further columns.
+func (t *TableDescriptor) hasPrivilegesOf(other *TableDescriptor) bool {
+	return bytes.Equal(encode(t), encode(t.WithPrivilegesOf(other)))
+}
+
+// samePrivilegesAside reports whether two versions of a relation differ in nothing but owner and privileges.
+func (t *TableDescriptor) samePrivilegesAside(other *TableDescriptor) bool {
+	if t.Version == other.Version {
+		return true
+	}
+	other = other.WithPrivilegesOf(t)
+	other.Version = t.Version
+	return bytes.Equal(encode(t), encode(other))
+}
+
+// conflict returns a *ConflictError if the change cannot commit, given the schema that others have made since it began, and the relations
+// that have been merged.
+func (ch *Change) conflict(theirs *schemaSnapshot, merged []uint64) error {
+	if ch.wrote.overtaken(ch.base, theirs, merged) || ch.token && !ch.base.samePrivilegesAside(theirs) {
+		return &ConflictError{privileges: !ch.base.samePrivileges(theirs)}
+	}
+	return nil
+}
+
+// atWith returns the schema as of now with the transaction's own changes.
+func (c *Catalog) atWith(ctx context.Context, txn *percolator.Txn, now tso.Timestamp) (s *schemaSnapshot, err error) {
+	err = txn.AsideAt(now, func(r percolator.Reader) error {
+		s, err = c.look(ctx, r, c.beneath(now))
+		return err
+	})
+	return s, err
+}
+
+// overlay is a transaction's changes over the schema in force: the result for the versions of both.
+type overlay struct {
+	*schemaSnapshot
+	inForce, own uint64
+}
+
+// over returns the schema in force with the transaction's own changes; own is as the transaction sees it.
+func (ch *Change) over(ctx context.Context, own *schemaSnapshot) (*schemaSnapshot, error) {
+	present, err := ch.catalog.Present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	theirs, ok := present.(*schemaSnapshot)
+	if !ok || theirs.version == ch.base.version {
+		return own, nil
+	}
+	if err := ch.conflict(theirs, nil); err != nil {
+		return nil, err
+	}
+	if o := ch.seen; o.schemaSnapshot != nil && o.inForce == theirs.version && o.own == own.version {
+		return o.schemaSnapshot, nil
+	}
+	now, err := ch.catalog.db.Timestamp(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := ch.catalog.atWith(ctx, ch.txn, now)
+	if err == nil {
+		ch.seen = overlay{s, theirs.version, own.version}
+	}
+	return s, err
+}
+
+// samePrivilegesAside reports whether two schemas differ in nothing but owners, roles and privileges.
+func (s *schemaSnapshot) samePrivilegesAside(other *schemaSnapshot) bool {
+	if len(s.byID) != len(other.byID) || len(s.schemas) != len(other.schemas) {
+		return false
+	}
+	for id, t := range s.byID {
+		if o := other.byID[id]; o == nil || !t.samePrivilegesAside(o) {
+			return false
+		}
+	}
+	if !s.types.samePrivilegesAside(other.types) {
+		return false
+	}
+	for name, rec := range s.schemas {
+		if o, ok := other.schemas[name]; !ok || o.ID != rec.ID {
+			return false
+		}
+	}
+	return true
+}
+
+// samePrivileges reports whether what is in both schemas has the same owners and privileges, and the roles are the same.
+func (s *schemaSnapshot) samePrivileges(other *schemaSnapshot) bool {
+	for id, t := range s.byID {
+		if o := other.byID[id]; o != nil && o.Version != t.Version && !t.hasPrivilegesOf(o) {
+			return false
+		}
+	}
+	for name, rec := range s.schemas {
+		if o, ok := other.schemas[name]; ok && !bytes.Equal(encode(rec.Owned), encode(o.Owned)) {
+			return false
+		}
+	}
+	return bytes.Equal(s.roles.stored, other.roles.stored) && s.grants.sameRecord(other.grants)
+}
+
+// lackNone returns a conflict if the schema that results from two changes of s refers to a role that one of them has dropped.
+func (s *schemaSnapshot) lackNone(theirs, final *schemaSnapshot) error {
+	dropped := map[uint32]bool{}
+	for _, before := range []*Roles{s.roles, theirs.roles} {
+		for oid := range before.byOID {
+			if final.roles.byOID[oid] == nil {
+				dropped[oid] = true
+			}
+		}
+	}
+	if len(dropped) > 0 && final.refersTo(func(role uint32) bool { return dropped[role] }) {
+		return &ConflictError{}
+	}
+	return nil
+}
+
+// refersTo reports whether an object belongs, or a privilege is granted, to one of the roles.
+func (s *schemaSnapshot) refersTo(role func(uint32) bool) bool {
+	listed := func(list acl.List) bool {
+		return slices.ContainsFunc(list, func(it acl.Item) bool { return role(it.Grantee) || role(it.Grantor) })
+	}
+	owned := func(o *Owned) bool { return role(o.Owner) || listed(o.ACL) }
+	for _, t := range s.byID {
+		if owned(&t.Owned) || slices.ContainsFunc(t.Columns, func(c ColumnDescriptor) bool { return listed(c.ACL) }) ||
+			slices.ContainsFunc(t.Observers, func(o ObserverDescriptor) bool { return role(o.Owner) }) ||
+			slices.ContainsFunc(t.Policies, func(p PolicyDescriptor) bool { return slices.ContainsFunc(p.Roles, role) }) {
+			return true
+		}
+	}
+	for _, d := range s.types.list {
+		if owned(&d.Owned) {
+			return true
+		}
+	}
+	for _, rec := range s.schemas {
+		if owned(&rec.Owned) {
+			return true
+		}
+	}
+	return owned(&s.grants.Database) ||
+		slices.ContainsFunc(s.grants.Defaults, func(d DefaultGrant) bool { return role(d.Role) || listed(d.ACL) }) ||
+		slices.ContainsFunc(s.grants.Objects, func(o ObjectGrant) bool { return listed(o.ACL) })
+}
+
+// InForce returns the schema in force with the transaction's own changes, by which its statements are authorized; nil if it has changed
+// nothing. An object that others have changed since the transaction did is a *ConflictError: the transaction cannot commit, and what it sees
+// of the object is no longer in force.
+func (g *Guard) InForce(ctx context.Context) (Resolver, error) {
+	if g.change == nil || g.change.base == nil {
+		return nil, nil
+	}
+	own, err := g.catalog.at(ctx, g.txn)
+	if err != nil {
+		return nil, err
+	}
+	return g.change.over(ctx, own)
+}

@@ -1,0 +1,90 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog/acl"
+)
+
+// ObjectGrant is the privileges on an object without a descriptor, which exists in every database: a function, a type, a language, a
+// tablespace, or a parameter. Its owner is BootstrapSuperuser.
+type ObjectGrant struct {
+	Kind acl.Kind
+	// Name is a function's signature, as builtin.Overload.Signature returns it; pg_type.typname of a type; the name of another object.
+	Name string
+	OID  uint32   `json:",omitempty"` // of the row of pg_parameter_acl
+	ACL  acl.List // never nil
+}
+
+// ObjectACL returns the privileges on an object without a descriptor; nil: those by default.
+func (g *Grants) ObjectACL(kind acl.Kind, name string) acl.List {
+	return g.objects[objectName{kind, name}]
+}
+
+// FixedObjects are the languages and tablespaces that there are.
+var FixedObjects = map[acl.Kind][]string{acl.Language: {"sql"}, acl.Tablespace: {"pg_default", "pg_global"}}
+
+// superuserFunctions are those that PUBLIC may not execute by default.
+var superuserFunctions = map[string]bool{"pg_reload_conf()": true}
+
+// EffectiveObjectACL returns the privileges on an object without a descriptor, those by default included.
+func (g *Grants) EffectiveObjectACL(kind acl.Kind, name string) acl.List {
+	if list := g.ObjectACL(kind, name); list != nil {
+		return list
+	}
+	if kind == acl.Function && superuserFunctions[name] {
+		return acl.List{{Grantee: BootstrapSuperuser, Grantor: BootstrapSuperuser, Rights: acl.Execute}}
+	}
+	return acl.Default(kind, BootstrapSuperuser)
+}
+
+// WithObject returns the entries after those of an object have been replaced. A parameter has an entry only
+// while its privileges are not those by default; id returns the OID of a new one.
+func (g *Grants) WithObject(kind acl.Kind, name string, list acl.List, id func() (uint32, error)) ([]ObjectGrant, error) {
+	next := slices.Clone(g.Objects)
+	i := slices.IndexFunc(next, func(o ObjectGrant) bool { return o.Kind == kind && o.Name == name })
+	switch {
+	case kind == acl.Parameter && list.Equal(acl.Default(kind, BootstrapSuperuser)):
+		return slices.DeleteFunc(next, func(o ObjectGrant) bool { return o.Kind == kind && o.Name == name }), nil
+	case i >= 0:
+		next[i].ACL = list
+		return next, nil
+	}
+	o := ObjectGrant{Kind: kind, Name: name, ACL: list}
+	if kind == acl.Parameter {
+		var err error
+		if o.OID, err = id(); err != nil {
+			return nil, err
+		}
+	}
+	return append(next, o), nil
+}
+
+// objectName identifies an object without a descriptor.
+type objectName struct {
+	kind acl.Kind
+	name string
+}
+
+// Index makes the index of Objects by name, after they have changed.
+func (g *Grants) Index() {
+	g.objects = make(map[objectName]acl.List, len(g.Objects))
+	for i := range g.Objects {
+		o := &g.Objects[i]
+		g.objects[objectName{o.Kind, o.Name}] = o.ACL
+	}
+}
+
+// SetObjectGrants replaces the privileges on objects without descriptors.
+func (ch *Change) SetObjectGrants(ctx context.Context, objects []ObjectGrant) error {
+	return ch.changeGrants(ctx, func(rec *grantsRecord) {
+		rec.Objects = objects
+		rec.ObjectsVersion++
+	})
+}
+
+// Object returns which of the privileges the role has on an object without a descriptor.
+func (a *Access) Object(kind acl.Kind, name string, want acl.Privileges) acl.Privileges {
+	return a.has(a.Grants.EffectiveObjectACL(kind, name), BootstrapSuperuser, want, false)
+}

@@ -1,0 +1,147 @@
+package pgcatalog
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// emitDomain emits the row of a domain in pg_type; cols are what all user-defined types have.
+func (s *scan) emitDomain(d *catalog.TypeDescriptor, cols []col) error {
+	below := d.Type().Underlying()
+	info := below.Info()
+	dims := 0
+	if below.IsArray() {
+		dims = 1
+	}
+	out, send, analyze := info.Name+"out", info.Name+"send", "-"
+	switch {
+	case below.IsArray():
+		out, send, analyze = "array_out", "array_send", "array_typanalyze"
+	case below.IsEnum():
+		out, send = "enum_out", "enum_send"
+	}
+	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typsubscript", text("-")},
+		col{"typinput", text("domain_in")}, col{"typoutput", text(out)}, col{"typreceive", text("domain_recv")}, col{"typsend", text(send)},
+		col{"typanalyze", text(analyze)}, col{"typnotnull", boolean(d.NotNull)}, col{"typbasetype", oid(d.Parent.OID)},
+		col{"typtypmod", num(d.Parent.Mod)}, col{"typndims", num(dims)}, col{"typdefault", optional(d.Default)},
+		col{"typdefaultbin", optional(d.Default)}, col{"typcollation", num(collationOf(below))})...)
+}
+
+// eachDomain calls f with each domain.
+func (s *scan) eachDomain(f func(d *catalog.TypeDescriptor) error) error {
+	for _, d := range s.Types().All() {
+		if d.Kind != types.Domain {
+			continue
+		}
+		if err := f(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) domainConstraintRows() error {
+	return s.eachDomain(func(d *catalog.TypeDescriptor) error {
+		for i := range d.Checks {
+			c := &d.Checks[i]
+			err := s.emit(
+				col{"oid", oid(c.OID)}, col{"conname", text(c.Name)}, col{"connamespace", oid(schemaOID(s.Resolver, d.Schema))},
+				col{"contype", letter('c')}, col{"convalidated", boolean(!c.NotValid)}, col{"contypid", oid(uint32(d.ID))},
+				col{"confupdtype", text(" ")}, col{"confdeltype", text(" ")}, col{"confmatchtype", text(" ")}, col{"conislocal", boolean(true)},
+				col{"conbin", text(c.Expr)},
+			)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// domainConstraintDefinition is a constraint as ALTER DOMAIN … ADD takes it.
+func domainConstraintDefinition(c *types.DomainCheck) string {
+	text := "CHECK (" + c.Expr + ")"
+	if c.NotValid {
+		text += " NOT VALID"
+	}
+	return text
+}
+
+func infoDomainRows(s *scan) error {
+	return s.eachDomain(func(d *catalog.TypeDescriptor) error {
+		below := s.Types().Complete(d.Parent)
+		schema := catalog.SystemSchema
+		if below.Def != nil {
+			schema = below.Def.Schema
+		}
+		cols := []col{
+			{"domain_catalog", text(s.database())}, {"domain_schema", text(d.Schema)}, {"domain_name", text(d.Name)},
+			{"domain_default", optional(d.Default)}, {"udt_catalog", text(s.database())}, {"udt_schema", text(schema)},
+			{"udt_name", text(below.Info().Name)}, {"dtd_identifier", text("1")},
+		}
+		of := describeType(below)
+		if below.IsArray() { // which the view shows by their names
+			of = []col{{"data_type", text(below.String())}}
+		}
+		return s.emit(append(cols, of...)...)
+	})
+}
+
+// eachDomainCheck calls f with each constraint of a domain.
+func (s *scan) eachDomainCheck(f func(d *catalog.TypeDescriptor, c *types.DomainCheck) error) error {
+	return s.eachDomain(func(d *catalog.TypeDescriptor) error {
+		for i := range d.Checks {
+			if err := f(d, &d.Checks[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func infoDomainConstraintRows(s *scan) error {
+	return s.eachDomainCheck(func(d *catalog.TypeDescriptor, c *types.DomainCheck) error {
+		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(d.Schema)}, col{"constraint_name", text(c.Name)},
+			col{"domain_catalog", text(s.database())}, col{"domain_schema", text(d.Schema)}, col{"domain_name", text(d.Name)},
+			col{"is_deferrable", yesNo(false)}, col{"initially_deferred", yesNo(false)})
+	})
+}
+
+// domainCheckRows emits the domains' rows of information_schema.check_constraints.
+func (s *scan) domainCheckRows() error {
+	return s.eachDomainCheck(func(d *catalog.TypeDescriptor, c *types.DomainCheck) error {
+		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(d.Schema)}, col{"constraint_name", text(c.Name)},
+			col{"check_clause", text("(" + c.Expr + ")")})
+	})
+}
+
+func infoDomainUseRows(s *scan) error {
+	return s.eachDomain(func(d *catalog.TypeDescriptor) error {
+		below, schema := s.Types().Complete(d.Parent), catalog.SystemSchema
+		if below.Def != nil {
+			schema = below.Def.Schema
+		}
+		if below.Def == nil && !s.access().Superuser() {
+			return nil // The view shows the types of the user alone.
+		}
+		return s.emit(col{"udt_catalog", text(s.database())}, col{"udt_schema", text(schema)}, col{"udt_name", text(below.Info().Name)},
+			col{"domain_catalog", text(s.database())}, col{"domain_schema", text(d.Schema)}, col{"domain_name", text(d.Name)})
+	})
+}
+
+func infoColumnDomainRows(s *scan) error {
+	return s.eachShown(func(t *catalog.TableDescriptor) error {
+		for i := range t.Columns {
+			c := &t.Columns[i]
+			if c.Hidden || !c.Type.IsDomain() {
+				continue
+			}
+			err := s.emit(col{"domain_catalog", text(s.database())}, col{"domain_schema", text(c.Type.Def.Schema)}, col{"domain_name", text(c.Type.Def.Name)},
+				col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)}, col{"column_name", text(c.Name)})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

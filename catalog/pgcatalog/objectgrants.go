@@ -1,0 +1,154 @@
+package pgcatalog
+
+import (
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Privileges on objects without descriptors.
+
+const (
+	sqlLanguageOID      = 14
+	globalTablespaceOID = 1664
+)
+
+// tablespaceNames are the tablespaces by OID.
+var tablespaceNames = map[int]string{tablespaceOID: "pg_default", globalTablespaceOID: "pg_global"}
+
+// fixedKinds are the kinds of such objects in the names of has_…_privilege.
+var fixedKinds = map[string]acl.Kind{
+	"function": acl.Function, "type": acl.Type, "language": acl.Language, "tablespace": acl.Tablespace, "parameter": acl.Parameter,
+	"foreign_data_wrapper": acl.ForeignDataWrapper, "server": acl.ForeignServer,
+}
+
+func parameterACLRows(s *scan) error {
+	for _, o := range s.Grants().Objects {
+		if o.Kind != acl.Parameter {
+			continue
+		}
+		if err := s.emit(col{"oid", oid(o.OID)}, col{"parname", text(o.Name)}, col{"paracl", types.ACL(o.ACL)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasObjectPrivilege answers for objects without descriptors. Functions have no OIDs: one that is named by its OID is not known.
+func (o *Objects) hasObjectPrivilege(a *catalog.Access, kind acl.Kind, q *builtin.PrivilegeQuery) (has, known bool, err error) {
+	name, known := "", true
+	if q.Named {
+		name, err = namedObject(kind, q.Name)
+	} else {
+		name, known = numberedObject(kind, int(q.OID))
+	}
+	if err != nil {
+		return false, false, err
+	}
+	p, err := parsePrivileges(q.Object, q.Privileges)
+	if err != nil || !known {
+		return false, false, err
+	}
+	owner := uint32(catalog.BootstrapSuperuser)
+	if a.Superuser() {
+		return true, true, nil
+	}
+	return a.Grants.EffectiveObjectACL(kind, name).Mask(a.Roles, a.Role, owner, p, true) != 0, true, nil
+}
+
+// namedObject returns an object's name in the catalog.
+func namedObject(kind acl.Kind, name string) (string, error) {
+	missing := func(what string) error {
+		return pgerror.New(pgerror.UndefinedObject, "%s \"%s\" does not exist", what, name)
+	}
+	switch kind {
+	case acl.Function:
+		return functionNamed(name)
+	case acl.Type:
+		t, err := types.ParseTypeName(name, nil)
+		if err != nil {
+			return "", err
+		}
+		return elementName(t), nil
+	case acl.Language:
+		if name != "sql" {
+			return "", missing("language")
+		}
+	case acl.Tablespace:
+		if name != "pg_default" && name != "pg_global" {
+			return "", missing("tablespace")
+		}
+	case acl.Parameter:
+		return strings.ToLower(name), nil
+	case acl.ForeignDataWrapper:
+		return "", missing("foreign-data wrapper")
+	case acl.ForeignServer:
+		return "", missing("server")
+	}
+	return name, nil
+}
+
+// numberedObject returns the name of an object with an OID.
+func numberedObject(kind acl.Kind, id int) (name string, known bool) {
+	switch kind {
+	case acl.Type:
+		t := types.Type{OID: types.OID(id), Mod: -1}
+		if t.Info() == nil {
+			return "", false
+		}
+		return elementName(t), true
+	case acl.Language:
+		return "sql", id == sqlLanguageOID
+	case acl.Tablespace:
+		name, known = tablespaceNames[id]
+	}
+	return name, known
+}
+
+// elementName returns the internal name of a type, or of an array's elements, whose privileges are the array's.
+func elementName(t types.Type) string {
+	if elem := t.Elem(); elem.Valid() {
+		t = elem
+	}
+	return t.Info().Name
+}
+
+// functionNamed returns the signature of a function that is written as "name(types)".
+func functionNamed(text string) (string, error) {
+	open := strings.IndexByte(text, '(')
+	if open < 0 {
+		return "", pgerror.New(pgerror.InvalidTextRepresentation, "expected a left parenthesis")
+	}
+	list, ok := strings.CutSuffix(strings.TrimSpace(text[open+1:]), ")")
+	if !ok {
+		return "", pgerror.New(pgerror.InvalidTextRepresentation, "expected a right parenthesis")
+	}
+	schema, name, err := SplitName(text[:open])
+	if err != nil {
+		return "", err
+	}
+	var args []types.Type
+	for word := range strings.SplitSeq(list, ",") {
+		if word = strings.TrimSpace(word); word == "" && len(list) == 0 {
+			break
+		}
+		t, err := types.ParseTypeName(strings.Trim(word, `"`), nil)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, t.Base())
+	}
+	signature := builtin.SignatureOf(name, args)
+	if schema == "" || schema == catalog.SystemSchema {
+		for _, s := range builtin.Routines(name) {
+			if s.String() == signature {
+				return signature, nil
+			}
+		}
+	}
+	return "", pgerror.New(pgerror.UndefinedFunction, "function \"%s\" does not exist", text)
+}

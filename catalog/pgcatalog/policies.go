@@ -1,0 +1,110 @@
+package pgcatalog
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// What system tables and functions show of row level security.
+
+// classPgPolicy is the OID of pg_policy.
+const classPgPolicy = 3256
+
+func (s *scan) eachPolicy(f func(t *catalog.TableDescriptor, p *catalog.PolicyDescriptor) error) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		for i := range t.Policies {
+			if err := f(t, &t.Policies[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func policyRows(s *scan) error {
+	return s.eachPolicy(func(t *catalog.TableDescriptor, p *catalog.PolicyDescriptor) error {
+		roles := make([]int64, len(p.Roles))
+		for i, role := range p.Roles {
+			roles[i] = int64(role)
+		}
+		return s.emit(col{"oid", oid(p.OID)}, col{"polname", text(p.Name)}, col{"polrelid", oid(t.OID())}, col{"polcmd", letter(byte(p.Command))},
+			col{"polpermissive", boolean(!p.Restrictive)}, col{"polroles", oids(roles)}, col{"polqual", optional(parenthesized(p.Using))},
+			col{"polwithcheck", optional(parenthesized(p.Check))})
+	})
+}
+
+// policyCommandNames are the words of commands in pg_policies.
+var policyCommandNames = map[catalog.PolicyCommand]string{
+	catalog.PolicyAll: "ALL", catalog.PolicySelect: "SELECT", catalog.PolicyInsert: "INSERT", catalog.PolicyUpdate: "UPDATE", catalog.PolicyDelete: "DELETE",
+}
+
+func policiesRows(s *scan) error {
+	return s.eachPolicy(func(t *catalog.TableDescriptor, p *catalog.PolicyDescriptor) error {
+		permissive := "PERMISSIVE"
+		if p.Restrictive {
+			permissive = "RESTRICTIVE"
+		}
+		names := []string{"public"}
+		if !slices.Contains(p.Roles, catalog.PublicRole) {
+			names = names[:0]
+			for _, role := range p.Roles {
+				names = append(names, s.roleName(role))
+			}
+			slices.Sort(names)
+		}
+		roles := &types.Array{Elem: types.TName, Elems: make([]types.Datum, len(names))}
+		for i := range names {
+			roles.Elems[i] = types.Text(names[i])
+		}
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"policyname", text(p.Name)},
+			col{"permissive", text(permissive)}, col{"roles", types.NewArray(roles)}, col{"cmd", text(policyCommandNames[p.Command])},
+			col{"qual", optional(parenthesized(p.Using))}, col{"with_check", optional(parenthesized(p.Check))})
+	})
+}
+
+// relationOptions is pg_class.reloptions.
+func relationOptions(t *catalog.TableDescriptor) types.Datum {
+	var options []string
+	if t.SecurityBarrier {
+		options = append(options, "security_barrier=true")
+	}
+	if t.SecurityInvoker {
+		options = append(options, "security_invoker=true")
+	}
+	if len(options) == 0 {
+		return types.Null
+	}
+	return textArray(options)
+}
+
+// RowSecurityActive implements builtin.Catalog.
+func (o *Objects) RowSecurityActive(id types.OID) bool {
+	r, t := o.relation(id)
+	return t != nil && catalog.NewAccess(r, o.Role()).RowSecurity(t) == catalog.RowSecurityApplies
+}
+
+// keysHidden reports whether policies may hide rows of a table from the reader, who is then not shown keys of it.
+func (s *scan) keysHidden(t *catalog.TableDescriptor) bool {
+	return s.access().RowSecurity(t) == catalog.RowSecurityApplies
+}
+
+// parenthesized writes a policy's expression as PostgreSQL prints it, with parentheses around an operator.
+func parenthesized(text string) string {
+	e, err := sql.ParseExpr(text)
+	if err != nil { // There is none.
+		return text
+	}
+	switch n := e.(type) {
+	case *ast.Bool:
+		return strconv.FormatBool(n.Value)
+	case *ast.Unary, *ast.Binary, *ast.Like, *ast.IsTest, *ast.IsDistinct, *ast.Between, *ast.InList, *ast.InSubquery, *ast.Quantified,
+		*ast.Exists, *ast.Collate:
+		return "(" + text + ")"
+	}
+	return text
+}

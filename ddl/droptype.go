@@ -1,0 +1,346 @@
+package ddl
+
+import (
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// dropTypes is DROP TYPE.
+func (r *run) dropTypes(ctx context.Context, n *ast.DropObjects) error {
+	var targets []*catalog.TypeDescriptor
+	for i := range n.Objects {
+		written := n.Objects[i].Types[0]
+		d, err := r.droppedType(ctx, written, n.IfExists)
+		if err != nil {
+			return err
+		}
+		if d != nil && n.Objects[i].Kind == "DOMAIN" && d.Kind != types.Domain {
+			return notDomain(builtin.TypeName(d.Type()))
+		}
+		if d != nil && !slices.Contains(targets, d) {
+			targets = append(targets, d)
+		}
+	}
+	for _, d := range targets {
+		if d = r.r.Types().ByOID(types.OID(d.ID)); d == nil {
+			continue // dropped with one before
+		}
+		if err := r.dropType(ctx, d, n.Cascade); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// droppedType finds a type that the user may drop; nil if there is none and IF EXISTS is specified.
+func (r *run) droppedType(ctx context.Context, written *ast.TypeName, ifExists bool) (*catalog.TypeDescriptor, error) {
+	name := pathName(written.Pos, written.Name)
+	d, t, err := r.userType(ctx, name)
+	if row, ok := err.(*rowType); ok {
+		kind := kindWord(row.relation.Kind) + " " + row.relation.Name
+		return nil, pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because %s requires it", row.relation.Name, kind).
+			WithHint("You can drop " + kind + " instead.")
+	}
+	if pg, ok := err.(*pgerror.Error); ok && (pg.Code == pgerror.UndefinedObject || pg.Code == pgerror.InvalidSchemaName) {
+		if ifExists {
+			return nil, r.noticeDropAbsent(ctx, "TYPE", name)
+		}
+		return nil, pg
+	}
+	if err != nil {
+		return nil, err
+	}
+	shown := builtin.TypeName(t)
+	switch {
+	case d == nil:
+		return nil, pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because it is required by the database system", shown)
+	case !r.access.Owns(d.OwnerOID()) && !r.access.OwnsSchema(d.Schema):
+		return nil, mustBeOwner("type", shown)
+	case t.IsArray() || written.Array > 0:
+		scalar := builtin.TypeName(d.Type())
+		return nil, pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because type %s requires it", builtin.TypeName(d.Defined().ArrayType()), scalar).
+			WithHint("You can drop type " + scalar + " instead.")
+	}
+	return d, nil
+}
+
+// typeDropping is what dropping a type drops with it.
+type typeDropping struct {
+	columns []columnUse
+	others  []typeUses
+	domains []domainUse
+	fields  []fieldUse
+}
+
+// fieldUse is an attribute of a composite type that has a type, or arrays of it.
+type fieldUse struct {
+	typ   *catalog.TypeDescriptor
+	field types.Field
+	array bool
+}
+
+// domainUse is what depends on a type in a domain: all of it, if the type is below it, or constraints and the default, which name the type.
+type domainUse struct {
+	domain *catalog.TypeDescriptor
+	within *typeDropping // what depends on the domain, if that depends on the type as a whole; else nil
+	check  types.OID     // the constraint; 0: the default
+	array  bool          // it is the array type on which the domain depends
+}
+
+// what names the dependent as messages do.
+func (u *domainUse) what() string {
+	name := builtin.TypeName(u.domain.Type())
+	if u.within != nil {
+		return "type " + name
+	}
+	for _, c := range u.domain.Checks {
+		if c.OID == u.check {
+			return "constraint " + c.Name
+		}
+	}
+	return "default value for domain " + name
+}
+
+type typeUses struct {
+	relation *catalog.TableDescriptor
+	uses     []typeUse
+}
+
+// usesOf finds what depends on a type. describe lists it as messages do.
+func (r *run) usesOf(ctx context.Context, d *catalog.TypeDescriptor) (*typeDropping, error) {
+	found := &typeDropping{}
+	var err error
+	if found.columns, err = r.columnsOf(ctx, d); err != nil {
+		return nil, err
+	}
+	all, err := r.r.Relations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range all {
+		if t.Kind != catalog.KindTable && t.Kind != catalog.KindView {
+			continue
+		}
+		uses, err := r.dependents(t, d, found.columns)
+		if err != nil {
+			return nil, err
+		}
+		if len(uses) > 0 {
+			found.others = append(found.others, typeUses{t, uses})
+		}
+	}
+	if found.domains, err = r.domainUses(ctx, d); err != nil {
+		return nil, err
+	}
+	for _, other := range r.r.Types().All() {
+		for _, f := range other.Fields {
+			if f.Type.OID == types.OID(d.ID) || f.Type.OID == types.OID(d.ArrayID) {
+				found.fields = append(found.fields, fieldUse{other, f, f.Type.OID == types.OID(d.ArrayID)})
+			}
+		}
+	}
+	slices.SortStableFunc(found.others, func(a, b typeUses) int { return int(int64(a.relation.ID) - int64(b.relation.ID)) })
+	return found, nil
+}
+
+// describe lists the dependents: dependsOn adds what they depend on.
+func (f *typeDropping) describe(d *catalog.TypeDescriptor, dependsOn bool) (lines []string) {
+	add := func(line string, array bool) {
+		if dependsOn && array {
+			line += " depends on type " + builtin.TypeName(d.Defined().ArrayType())
+		} else if dependsOn {
+			line += " depends on type " + builtin.TypeName(d.Type())
+		}
+		lines = append(lines, line)
+	}
+	for _, u := range f.columns {
+		add("column "+u.column.Name+" of table "+u.table.Name, u.column.Type.IsArray())
+	}
+	for _, u := range f.fields {
+		add("column "+u.field.Name+" of composite type "+builtin.TypeName(u.typ.Type()), u.array)
+	}
+	for _, u := range f.domains {
+		add(u.what(), u.array)
+		if u.within != nil {
+			lines = append(lines, u.within.describe(u.domain, dependsOn)...)
+		}
+	}
+	for _, u := range f.others {
+		for _, use := range u.uses {
+			add(use.what, false)
+		}
+	}
+	return lines
+}
+
+// dropType drops a type, with cascade what depends on it as well.
+func (r *run) dropType(ctx context.Context, d *catalog.TypeDescriptor, cascade bool) error {
+	found, err := r.usesOf(ctx, d)
+	if err != nil {
+		return err
+	}
+	if lines := found.describe(d, true); len(lines) > 0 && !cascade {
+		return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because other objects depend on it", builtin.TypeName(d.Type())).
+			WithDetail("%s", joinLines(lines)).WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
+	}
+	r.noticeCascade(found.describe(d, false))
+	return r.dropTypeWith(ctx, d, found)
+}
+
+// dropTypeWith drops a type and what depends on it.
+func (r *run) dropTypeWith(ctx context.Context, d *catalog.TypeDescriptor, found *typeDropping) error {
+	for _, u := range found.columns {
+		if holdsColumn(&u.table.Primary, u.column.ID) {
+			return pgerror.Unsupported("DROP TYPE … CASCADE of the type of a primary key",
+				"Drop column "+u.column.Name+" of table "+u.table.Name+" first.")
+		}
+	}
+	for _, u := range found.others {
+		if err := r.dropUses(ctx, u); err != nil {
+			return err
+		}
+	}
+	for _, u := range found.fields {
+		now := r.r.Types().ByOID(types.OID(u.typ.ID))
+		if now == nil {
+			continue
+		}
+		if err := r.requireUnused(ctx, now, "DROP TYPE … CASCADE of the type of an attribute"); err != nil {
+			return err
+		}
+		next := now.Clone()
+		next.Fields = slices.DeleteFunc(next.Fields, func(f types.Field) bool { return f.ID == u.field.ID })
+		if err := r.changeComposite(ctx, now, next); err != nil {
+			return err
+		}
+	}
+	for _, u := range found.domains {
+		if err := r.dropDomainUse(ctx, u); err != nil {
+			return err
+		}
+	}
+	for _, u := range found.columns {
+		now, err := r.r.RelationByID(ctx, u.table.ID)
+		if err != nil {
+			return err
+		}
+		if now == nil || now.Ordinal(u.column.ID) < 0 {
+			continue
+		}
+		if err := r.alterDropColumn(ctx, now, &ast.DropColumn{Name: u.column.Name, Cascade: true}); err != nil {
+			return err
+		}
+	}
+	if err := r.ch.DropType(ctx, d); err != nil {
+		return err
+	}
+	return r.look(ctx)
+}
+
+// dropDomainUse drops what of a domain depends on a type.
+func (r *run) dropDomainUse(ctx context.Context, u domainUse) error {
+	now := r.r.Types().ByOID(types.OID(u.domain.ID))
+	switch {
+	case now == nil:
+		return nil
+	case u.within != nil:
+		return r.dropTypeWith(ctx, now, u.within)
+	}
+	next := now.Clone()
+	if u.check == 0 {
+		next.Default = ""
+	} else {
+		next.Checks = slices.DeleteFunc(next.Checks, func(c types.DomainCheck) bool { return c.OID == u.check })
+	}
+	return r.addType(ctx, next)
+}
+
+// domainUses lists the domains that depend on a type.
+func (r *run) domainUses(ctx context.Context, d *catalog.TypeDescriptor) (uses []domainUse, err error) {
+	for _, other := range r.r.Types().All() {
+		if other.Kind != types.Domain || other == d {
+			continue
+		}
+		if oid := other.Parent.OID; oid == types.OID(d.ID) || oid == types.OID(d.ArrayID) {
+			within, err := r.usesOf(ctx, other)
+			if err != nil {
+				return nil, err
+			}
+			uses = append(uses, domainUse{domain: other, within: within, array: oid == types.OID(d.ArrayID)})
+			continue
+		}
+		err := mapDomain(other.Clone(), func(check types.OID, inspect func(ast.Visitor)) {
+			found := false
+			inspect(castsTo(d, func(*ast.Cast) { found = true }))
+			if found {
+				uses = append(uses, domainUse{domain: other, check: check})
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return uses, nil
+}
+
+// dropUses drops what of a relation depends on a type.
+func (r *run) dropUses(ctx context.Context, u typeUses) error {
+	now, err := r.r.RelationByID(ctx, u.relation.ID)
+	if err != nil || now == nil {
+		return err
+	}
+	if now.Kind == catalog.KindView {
+		dropping := newDropping(r)
+		dropping.addTarget(now)
+		return dropping.run(ctx, true)
+	}
+	next := now.Clone()
+	var observers []uint64
+	for _, use := range u.uses {
+		switch {
+		case use.column != 0:
+			next.Columns[next.Ordinal(use.column)].Default = ""
+		case use.check != 0:
+			next.Checks = slices.DeleteFunc(next.Checks, func(c catalog.CheckDescriptor) bool { return c.OID == use.check })
+		case use.policy != 0:
+			next.Policies = slices.DeleteFunc(next.Policies, func(p catalog.PolicyDescriptor) bool { return p.OID == use.policy })
+		case use.observer != 0:
+			observers = append(observers, use.observer)
+		}
+	}
+	if err := r.update(ctx, now, next, false); err != nil || len(observers) == 0 {
+		return err
+	}
+	if now, err = r.r.RelationByID(ctx, u.relation.ID); err != nil {
+		return err
+	}
+	return r.removeObservers(ctx, now, observers)
+}
+
+// typesIn lists the types of a schema.
+func (r *run) typesIn(schema string) (found []*catalog.TypeDescriptor) {
+	for _, d := range r.r.Types().All() {
+		if d.Schema == schema {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// schemaType describes a type of a schema that is to be dropped, and what outside of the schema depends on the type.
+func (r *run) schemaType(ctx context.Context, d *catalog.TypeDescriptor, schema string) ([]string, error) {
+	found, err := r.usesOf(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	found.columns = slices.DeleteFunc(found.columns, func(u columnUse) bool { return u.table.Schema == schema })
+	found.others = slices.DeleteFunc(found.others, func(u typeUses) bool { return u.relation.Schema == schema })
+	lines := []string{"type " + builtin.TypeName(d.Type()) + " depends on schema " + schema}
+	return append(lines, found.describe(d, true)...), nil
+}

@@ -1,0 +1,276 @@
+package ddl
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// grantable is an object without a descriptor that GRANT names: its name in the catalog, and in messages.
+type grantable struct{ name, shown string }
+
+// objectKinds are the kinds of such objects, by the statement's word for them.
+var objectKinds = map[string]acl.Kind{
+	"FUNCTION": acl.Function, "PROCEDURE": acl.Function, "ROUTINE": acl.Function, "TYPE": acl.Type, "DOMAIN": acl.Type,
+	"LANGUAGE": acl.Language, "TABLESPACE": acl.Tablespace, "PARAMETER": acl.Parameter, "LARGE OBJECT": acl.LargeObject,
+	"FOREIGN DATA WRAPPER": acl.ForeignDataWrapper, "FOREIGN SERVER": acl.ForeignServer,
+}
+
+// objects is GRANT on objects without descriptors.
+func (g *granting) objects(ctx context.Context) error {
+	kind := objectKinds[g.n.Kind]
+	var found []grantable
+	for i := range g.n.Objects {
+		o, err := g.object(kind, &g.n.Objects[i])
+		if err != nil {
+			return err
+		}
+		found = append(found, o...)
+	}
+	return g.onObjects(ctx, kind, strings.ToLower(g.n.Kind), found)
+}
+
+// functionsOfSchemas is GRANT on ALL FUNCTIONS, PROCEDURES or ROUTINES IN SCHEMA. Only pg_catalog has functions.
+func (g *granting) functionsOfSchemas(ctx context.Context) error {
+	var found []grantable
+	err := g.eachSchema(func(name string) error {
+		if name != catalog.SystemSchema || g.n.Kind == "ALL PROCEDURES IN SCHEMA" {
+			return nil
+		}
+		for _, s := range builtin.Signatures() {
+			aggregate := s.Kind == builtin.AggregateSignature
+			if s.Kind != builtin.OperatorSignature && (!aggregate || g.n.Kind == "ALL FUNCTIONS IN SCHEMA" || g.n.Kind == "ALL ROUTINES IN SCHEMA") {
+				found = append(found, grantable{s.String(), s.Name})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return g.onObjects(ctx, acl.Function, "function", found)
+}
+
+// onObjects changes the privileges on the objects found. word is the kind's in messages.
+func (g *granting) onObjects(ctx context.Context, kind acl.Kind, word string, found []grantable) error {
+	p, err := g.privileges(kind, word)
+	if err != nil {
+		return err
+	}
+	if kind == acl.Function {
+		word = "function"
+	}
+	next, changed := *g.access.Grants, false
+	for _, o := range found {
+		owned := catalog.Owned{ACL: next.EffectiveObjectACL(kind, o.name)}
+		list, err := g.onObject(owned, kind, word, o.shown, p)
+		if err != nil {
+			return err
+		}
+		if list.Equal(owned.ACL) {
+			continue
+		}
+		changed = true
+		if next.Objects, err = next.WithObject(kind, o.name, list, func() (uint32, error) {
+			id, err := g.ch.NewID(ctx)
+			return uint32(id), err
+		}); err != nil {
+			return err
+		}
+		next.Index()
+	}
+	if !changed {
+		return nil
+	}
+	if err := g.ch.SetObjectGrants(ctx, next.Objects); err != nil {
+		return err
+	}
+	return g.look(ctx)
+}
+
+// object finds the object that GRANT names; none for a parameter without privileges that REVOKE names.
+func (g *granting) object(kind acl.Kind, o *ast.Object) ([]grantable, error) {
+	missing := func(what, name string) error {
+		return pgerror.New(pgerror.UndefinedObject, "%s \"%s\" does not exist", what, name)
+	}
+	switch kind {
+	case acl.Function:
+		s, err := g.routine(o)
+		return []grantable{{s.String(), s.Name}}, err
+	case acl.Type:
+		name, err := g.namedType(o)
+		return []grantable{{name, name}}, err
+	case acl.Parameter:
+		return g.parameter(strings.Join(o.Name, "."))
+	case acl.LargeObject:
+		return nil, pgerror.New(pgerror.UndefinedObject, "large object %s does not exist", o.Number)
+	case acl.ForeignDataWrapper:
+		return nil, missing("foreign-data wrapper", o.Name[0])
+	case acl.ForeignServer:
+		return nil, missing("server", o.Name[0])
+	}
+	name := o.Name[0]
+	if !slices.Contains(catalog.FixedObjects[kind], name) {
+		return nil, missing(strings.ToLower(g.n.Kind), name)
+	}
+	return []grantable{{name, name}}, nil
+}
+
+// systemName returns the last part of a name, and whether the system schema may be meant by what stands before it.
+func (g *granting) systemName(parts []string) (name string, system bool, err error) {
+	name = parts[len(parts)-1]
+	if len(parts) == 1 {
+		return name, true, nil
+	}
+	schema := parts[len(parts)-2]
+	if _, exists := g.access.Grants.Schemas[schema]; !exists {
+		return name, false, pgerror.New(pgerror.InvalidSchemaName, "schema %q does not exist", schema)
+	}
+	return name, schema == catalog.SystemSchema, nil
+}
+
+// routine finds a function by its name, and its argument types if they are written.
+func (g *granting) routine(o *ast.Object) (builtin.Signature, error) {
+	name, system, err := g.systemName(o.Name)
+	if err != nil {
+		return builtin.Signature{}, err
+	}
+	var all []builtin.Signature
+	if system {
+		all = builtin.Routines(name)
+	}
+	procedure, word := g.n.Kind == "PROCEDURE", "function"
+	if procedure {
+		word = "procedure"
+	}
+	full := strings.Join(o.Name, ".")
+	if o.Signature == nil {
+		switch {
+		case len(all) == 0 || procedure:
+			return builtin.Signature{}, pgerror.New(pgerror.UndefinedFunction, "could not find a %s named \"%s\"", word, full)
+		case len(all) > 1:
+			return builtin.Signature{}, pgerror.New(pgerror.AmbiguousFunction, "%s name \"%s\" is not unique", strings.ToLower(g.n.Kind), full).
+				WithHint("Specify the argument list to select the " + strings.ToLower(g.n.Kind) + " unambiguously.")
+		}
+		return all[0], nil
+	}
+	args, err := argumentTypes(o.Signature)
+	if err != nil {
+		return builtin.Signature{}, err
+	}
+	for _, s := range all {
+		if !slices.EqualFunc(s.Args, args, func(a, b types.Type) bool { return a.OID == b.OID }) {
+			continue
+		}
+		if procedure {
+			return s, pgerror.New(pgerror.WrongObjectType, "%s is not a procedure", builtin.CallSignature(full, args))
+		}
+		return s, nil
+	}
+	return builtin.Signature{}, pgerror.New(pgerror.UndefinedFunction, "%s %s does not exist", word, builtin.CallSignature(full, args))
+}
+
+// argumentTypes resolves the types of a signature's input parameters.
+func argumentTypes(s *ast.Signature) ([]types.Type, error) {
+	var args []types.Type
+	for i := range s.Params {
+		p := &s.Params[i]
+		if p.Mode == "OUT" {
+			continue
+		}
+		t, err := planner.ResolveType(&p.Type, nil)
+		if err != nil {
+			if e, ok := errors.AsType[*pgerror.Error](err); ok {
+				bare := *e
+				bare.Position = 0
+				err = &bare
+			}
+			return nil, err
+		}
+		args = append(args, t.Base())
+	}
+	return args, nil
+}
+
+// namedType finds a type by the name that pg_type has.
+func (g *granting) namedType(o *ast.Object) (string, error) {
+	name, system, err := g.systemName(o.Name)
+	if err != nil {
+		return "", err
+	}
+	var info *types.Info
+	if t, err := types.Lookup(name, nil, 0); err == nil && system {
+		info = t.Info()
+	}
+	switch {
+	case info == nil || info.Name != name:
+		return "", pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", strings.Join(o.Name, "."))
+	case info.Elem != 0:
+		return "", pgerror.New(pgerror.InvalidGrantOperation, "cannot set privileges of array types").
+			WithHint("Set the privileges of the element type instead.")
+	case g.n.Kind == "DOMAIN":
+		return "", pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a domain", name)
+	}
+	return name, nil
+}
+
+// parameter finds a parameter. REVOKE does nothing to one on which nothing was granted, whether it exists or not.
+func (g *granting) parameter(name string) ([]grantable, error) {
+	name = strings.ToLower(name)
+	if g.Revoke {
+		if g.access.Grants.ObjectACL(acl.Parameter, name) == nil {
+			return nil, nil
+		}
+		return []grantable{{name, name}}, nil
+	}
+	if _, err := g.CheckSetting(name, ""); isUnknownSetting(err) {
+		return nil, pgerror.New(pgerror.InvalidName, "invalid parameter name \"%s\"", name)
+	}
+	return []grantable{{name, name}}, nil
+}
+
+// mayUseType fails unless the user has USAGE of a type, of whose values a column is to be. The privileges of an array are those of its
+// elements.
+func (r *run) mayUseType(t types.Type) error {
+	if elem := t.Elem(); elem.Valid() {
+		t = elem
+	}
+	if r.access == nil || len(r.access.Grants.Objects) == 0 || r.access.Object(acl.Type, t.Info().Name, acl.Usage) != 0 {
+		return nil
+	}
+	return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for type %s", builtin.TypeName(t))
+}
+
+// objectWord names an object without a descriptor as messages about dependencies do.
+func objectWord(o *catalog.ObjectGrant) string {
+	switch o.Kind {
+	case acl.Function:
+		name, list, _ := strings.Cut(strings.TrimSuffix(o.Name, ")"), "(")
+		var args []types.Type
+		for word := range strings.SplitSeq(list, ",") {
+			if t, err := types.Lookup(word, nil, 0); err == nil {
+				args = append(args, t)
+			}
+		}
+		return "function " + strings.ReplaceAll(builtin.CallSignature(name, args), ", ", ",")
+	case acl.Type:
+		if t, err := types.Lookup(o.Name, nil, 0); err == nil {
+			return "type " + builtin.TypeName(t)
+		}
+		return "type " + o.Name
+	case acl.Language:
+		return "language " + o.Name
+	case acl.Tablespace:
+		return "tablespace " + o.Name
+	}
+	return "parameter " + o.Name
+}

@@ -1,0 +1,288 @@
+package ddl
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// pinType fixes the meaning of the types in an expression that is about to be stored, after it was bound: user-defined types get their
+// schema, and literals that context has given such a type get it as a cast.
+func (r *run) pinType(e ast.Expr) {
+	cast, ok := e.(*ast.Cast)
+	if !ok {
+		return
+	}
+	if t, err := planner.ResolveType(&cast.Type, r.r); err == nil && t.Def != nil {
+		cast.Type.Name = []string{t.Def.Schema, t.Def.Name}
+		if t.IsArray() {
+			cast.Type.Array = 1
+		}
+	}
+	if l, ok := cast.X.(*ast.Literal); ok {
+		l.Typed = nil
+	}
+}
+
+// pinned returns the text of an expression that has been bound and is about to be stored.
+func (r *run) pinned(e ast.Expr) string {
+	ast.InspectExpr(e, ast.Visitor{Expr: r.pinType})
+	return e.String()
+}
+
+// typeUse is an object whose stored expression names a type.
+type typeUse struct {
+	what string // as messages call it: "default value for column a of table t"
+	// The object: a column's default, a check or a policy of the table by its number, the table itself as a view, or an observer.
+	policy   uint32
+	column   uint32
+	check    uint32
+	observer uint64
+}
+
+// mapExpressions calls visit with each expression that t stores, and replaces its text by that of the tree as visit leaves it. visit
+// gets a function that inspects the tree.
+func (r *run) mapExpressions(t *catalog.TableDescriptor, visit func(use typeUse, inspect func(ast.Visitor))) error {
+	one := func(text *string, use typeUse) error {
+		if *text == "" {
+			return nil
+		}
+		e, err := sql.ParseExpr(*text)
+		if err != nil {
+			return err
+		}
+		visit(use, func(v ast.Visitor) { ast.InspectExpr(e, v) })
+		*text = e.String()
+		return nil
+	}
+	of := " of table " + t.Name
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if err := one(&c.Default, typeUse{what: "default value for column " + c.Name + of, column: c.ID}); err != nil {
+			return err
+		}
+	}
+	for i := range t.Checks {
+		k := &t.Checks[i]
+		if err := one(&k.Expr, typeUse{what: "constraint " + k.Name + " on table " + t.Name, check: k.OID}); err != nil {
+			return err
+		}
+	}
+	for i := range t.Policies {
+		p := &t.Policies[i]
+		use := typeUse{what: "policy " + p.Name + " on table " + t.Name, policy: p.OID}
+		for _, text := range []*string{&p.Using, &p.Check} {
+			if err := one(text, use); err != nil {
+				return err
+			}
+		}
+	}
+	if t.ViewQuery != "" {
+		stmt, err := sql.ParseStatement(t.ViewQuery)
+		if err != nil {
+			return err
+		}
+		visit(typeUse{what: "view " + t.Name}, func(v ast.Visitor) { ast.InspectStatement(stmt, v) })
+		t.ViewQuery = stmt.String()
+	}
+	for i := range t.Observers {
+		o := &t.Observers[i]
+		use := typeUse{what: "observer " + o.Name + " on table " + t.Name, observer: o.ID}
+		if err := one(&o.When, use); err != nil {
+			return err
+		}
+		if o.Body == "" {
+			continue
+		}
+		statements, err := ParseObserverBody(o.Body)
+		if err != nil {
+			return err
+		}
+		for _, stmt := range statements {
+			visit(use, func(v ast.Visitor) { ast.InspectStatement(stmt, v) })
+		}
+		o.Body = bodyText(statements)
+	}
+	return nil
+}
+
+// castsTo returns a visitor that calls f with each cast to a type or its array type.
+func castsTo(d *catalog.TypeDescriptor, f func(*ast.Cast)) ast.Visitor {
+	return ast.Visitor{Expr: func(e ast.Expr) {
+		if c, ok := e.(*ast.Cast); ok && len(c.Type.Name) == 2 && c.Type.Name[0] == d.Schema && c.Type.Name[1] == d.Name {
+			f(c)
+		}
+	}}
+}
+
+// mapDomain is mapExpressions for a domain: check is the constraint's number, 0 for the default.
+func mapDomain(d *catalog.TypeDescriptor, visit func(check types.OID, inspect func(ast.Visitor))) error {
+	one := func(text *string, check types.OID) error {
+		if *text == "" {
+			return nil
+		}
+		e, err := sql.ParseExpr(*text)
+		if err != nil {
+			return err
+		}
+		visit(check, func(v ast.Visitor) { ast.InspectExpr(e, v) })
+		*text = e.String()
+		return nil
+	}
+	if err := one(&d.Default, 0); err != nil {
+		return err
+	}
+	for i := range d.Checks {
+		if err := one(&d.Checks[i].Expr, d.Checks[i].OID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewriteDomains is rewriteUses for the expressions of domains.
+func (r *run) rewriteDomains(ctx context.Context, d *catalog.TypeDescriptor, change func(*ast.Cast)) error {
+	for _, other := range r.r.Types().All() {
+		if other.Kind != types.Domain {
+			continue
+		}
+		next, changed := other.Clone(), false
+		visitor := castsTo(d, func(c *ast.Cast) {
+			changed = true
+			change(c)
+		})
+		if err := mapDomain(next, func(_ types.OID, inspect func(ast.Visitor)) { inspect(visitor) }); err != nil {
+			return err
+		}
+		if changed {
+			if err := r.ch.PutType(ctx, next); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rewriteUses changes the casts to a type in all stored expressions.
+func (r *run) rewriteUses(ctx context.Context, d *catalog.TypeDescriptor, change func(*ast.Cast)) error {
+	if err := r.rewriteDomains(ctx, d, change); err != nil {
+		return err
+	}
+	all, err := r.r.Relations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		if t.Kind == catalog.KindVirtual || t.Kind == catalog.KindSequence {
+			continue
+		}
+		next, changed := t.Clone(), false
+		visitor := castsTo(d, func(c *ast.Cast) {
+			changed = true
+			change(c)
+		})
+		if err := r.mapExpressions(next, func(_ typeUse, inspect func(ast.Visitor)) { inspect(visitor) }); err != nil {
+			return err
+		}
+		if changed {
+			if err := r.ch.Update(ctx, t, next, false); err != nil {
+				return err
+			}
+		}
+	}
+	return r.look(ctx)
+}
+
+// renamedInLiteral renames a label in the text of a literal that is cast to the enum or to its arrays.
+func renamedInLiteral(c *ast.Cast, from, to string) {
+	l, ok := c.X.(*ast.Literal)
+	if !ok || l.Kind != ast.LiteralString {
+		return
+	}
+	if c.Type.Array == 0 {
+		if l.Value == from {
+			l.Value = to
+		}
+		return
+	}
+	texts := types.TText.ArrayOf()
+	d, err := types.ParseText(texts, l.Value, nil)
+	if err != nil {
+		return // It was read as an array when it was stored.
+	}
+	a := &types.Array{Elem: types.TText, Elems: slices.Clone(d.Array().Elems)}
+	for i, e := range a.Elems {
+		if !e.IsNull() && e.Text() == from {
+			a.Elems[i] = types.Text(to)
+		}
+	}
+	l.Value = string(types.AppendText(nil, types.NewArray(a), texts, nil))
+}
+
+// columnUse is a column of a type.
+type columnUse struct {
+	table  *catalog.TableDescriptor
+	column catalog.ColumnDescriptor
+}
+
+// columnsOf lists the columns of tables that have a type or its array type, the arrays first.
+func (r *run) columnsOf(ctx context.Context, d *catalog.TypeDescriptor) (uses []columnUse, err error) {
+	all, err := r.r.Relations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, oid := range []uint64{d.ArrayID, d.ID} {
+		for _, t := range all {
+			if t.Kind != catalog.KindTable {
+				continue
+			}
+			for i := range t.Columns {
+				if t.Columns[i].Type.OID == types.OID(oid) {
+					uses = append(uses, columnUse{t, t.Columns[i]})
+				}
+			}
+		}
+	}
+	return uses, nil
+}
+
+// dependents lists what else in a relation depends on a type: expressions, and views with a column of the type. Those of the columns
+// that are dropped with the type are not among them.
+func (r *run) dependents(t *catalog.TableDescriptor, d *catalog.TypeDescriptor, columns []columnUse) (uses []typeUse, err error) {
+	dropped := func(id uint32) bool {
+		return slices.ContainsFunc(columns, func(u columnUse) bool { return u.table.ID == t.ID && u.column.ID == id })
+	}
+	err = r.mapExpressions(t.Clone(), func(use typeUse, inspect func(ast.Visitor)) {
+		found := false
+		inspect(castsTo(d, func(*ast.Cast) { found = true }))
+		if use.check != 0 {
+			inspect(ast.Visitor{Expr: func(e ast.Expr) {
+				if ref, ok := e.(*ast.ColumnRef); ok {
+					if ord := t.ColumnNamed(ref.Parts[len(ref.Parts)-1]); ord >= 0 && dropped(t.Columns[ord].ID) {
+						found = false
+					}
+				}
+			}})
+		}
+		if found && !(use.column != 0 && dropped(use.column)) && !slices.Contains(uses, use) {
+			uses = append(uses, use)
+		}
+	})
+	if t.Kind == catalog.KindView && len(uses) == 0 {
+		for i := range t.Columns {
+			if oid := t.Columns[i].Type.OID; oid == types.OID(d.ID) || oid == types.OID(d.ArrayID) {
+				return []typeUse{{what: "view " + t.Name}}, nil
+			}
+		}
+	}
+	return uses, err
+}
+
+// joinLines joins the lines of a DETAIL.
+func joinLines(lines []string) string { return strings.Join(lines, "\n") }
