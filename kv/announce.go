@@ -204,6 +204,23 @@ func (s *Store) awaitOracle(ctx context.Context) error {
 	}
 }
 
+// whileOpening repeats a request to the oracle or the directory that fails because they are unreachable, up to
+// announceOutage: they may be restarted while a store starts.
+func whileOpening(ctx context.Context, request func() error) error {
+	for since := time.Now(); ; {
+		err := request()
+		kind := errkind.Of(err)
+		if kind != errkind.Unavailable && kind != errkind.OracleUnavailable || time.Since(since) > announceOutage {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(heldPause):
+		}
+	}
+}
+
 // announce sends the store's announcement to the directory, and stores the answer about the cluster.
 func (s *Store) announce(ctx context.Context, newest tso.Timestamp) (*Membership, error) {
 	ctx, cancel := context.WithTimeout(ctx, announceTimeout)

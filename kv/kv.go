@@ -194,12 +194,14 @@ type HeartbeatRequest struct {
 	TTLMillis, LeaseMillis uint64 // as in PrewriteRequest
 }
 
-// ScanLockRequest lists locks of a span within one range.
+// ScanLockRequest lists locks of a span within one range; Process != 0: only those of that process's transactions
+// (PrewriteRequest.Process). A shard that has restarted does not know the process of earlier locks.
 type ScanLockRequest struct {
-	Range RangeRef
-	Span  Span
-	MaxTS tso.Timestamp
-	Limit int
+	Range   RangeRef
+	Span    Span
+	MaxTS   tso.Timestamp
+	Process uint64
+	Limit   int
 }
 
 // ShardStatus is the status of a shard.

@@ -302,7 +302,7 @@ func (s *Store) ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.Lock
 	if err := checkSpans(s.ranges.Load(), []RangeRef{req.Range}, []Span{req.Span}); err != nil {
 		return nil, err
 	}
-	return s.mvcc.ScanLock(ctx, req.Span.Start, req.Span.End, req.MaxTS, req.Limit)
+	return s.mvcc.ScanLock(ctx, req.Span.Start, req.Span.End, req.MaxTS, req.Process, req.Limit)
 }
 
 // WaitForRelease implements Shard.

@@ -200,7 +200,7 @@ func (s *Store) loadRanges(ctx context.Context) error {
 	}
 	s.changes.nextID = max(s.changes.nextID, 2)
 	if s.opts.Directory != nil {
-		return s.register(ctx)
+		return whileOpening(ctx, func() error { return s.register(ctx) })
 	}
 	if len(table.sorted) == 0 && !s.opts.Detached {
 		first := &localRange{desc: RangeDescriptor{ID: 1, Epoch: 1, Shard: s.shardID}}

@@ -188,25 +188,11 @@ func (s *Store) open(ctx context.Context) (err error) {
 		}
 	}
 	s.renew = make(chan struct{}, 1)
-	s.mvcc, err = mvcc.Open(ctx, mvcc.Options{
-		LockBound:    s.granted.bound,
-		Engine:       s.engine.Engine,
-		Oracle:       s.opts.Oracle,
-		Embedded:     s.opts.EmbeddedOracle,
-		SafePointKey: metaKey(metaSafePoint),
-		WaitGraph:    s.opts.WaitGraph,
-		RecentBytes:  s.opts.RecentBytes,
-		Clock:        s.opts.Clock,
-		CollectedKey: metaKey(metaCollected),
-		Group:        s.opts.Group,
-		PackLocks:    s.opts.PackLocks,
-		KeptKey:      metaKey(metaKept),
-	})
-	if err != nil {
+	if err := whileOpening(ctx, func() error { return s.openState(ctx) }); err != nil {
 		return fmt.Errorf("recover locks: %w", err)
 	}
 	if s.opts.Directory != nil {
-		if err := s.checkSeen(ctx, s.mvcc.MaxTS()); err != nil {
+		if err := whileOpening(ctx, func() error { return s.checkSeen(ctx, s.mvcc.MaxTS()) }); err != nil {
 			return err
 		}
 		if err := s.takeGrant(ctx, s.granted); err != nil { // no requests are served yet
@@ -223,6 +209,24 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	s.opts.Logger.Info("store is open", "shard", s.shardID, "ranges", len(s.ranges.Load().sorted), "locks", s.mvcc.NumLocks())
 	return nil
+}
+
+func (s *Store) openState(ctx context.Context) (err error) {
+	s.mvcc, err = mvcc.Open(ctx, mvcc.Options{
+		LockBound:    s.granted.bound,
+		Engine:       s.engine.Engine,
+		Oracle:       s.opts.Oracle,
+		Embedded:     s.opts.EmbeddedOracle,
+		SafePointKey: metaKey(metaSafePoint),
+		WaitGraph:    s.opts.WaitGraph,
+		RecentBytes:  s.opts.RecentBytes,
+		Clock:        s.opts.Clock,
+		CollectedKey: metaKey(metaCollected),
+		Group:        s.opts.Group,
+		PackLocks:    s.opts.PackLocks,
+		KeptKey:      metaKey(metaKept),
+	})
+	return err
 }
 
 // loadMode verifies that a data directory is used for the purpose it was created for.

@@ -3,10 +3,15 @@ package notify
 import (
 	"errors"
 	"sync"
+	"time"
 )
 
 // DefaultMemberBytes bounds the events that wait for one process.
 const DefaultMemberBytes = 64 << 20
+
+// DefaultReturn is how long a process whose connection has broken may take to connect again. A process that is killed
+// has no connection from then on; one that is alive connects within milliseconds, unless the network is at fault.
+const DefaultReturn = 250 * time.Millisecond
 
 // ErrExchangeClosed: the Exchange takes no members any more.
 var ErrExchangeClosed = errors.New("the exchange of notifications is closed")
@@ -28,36 +33,78 @@ type Event struct {
 	Message Message
 	Lost    string // the channel whose listeners are to be ended; "": none
 	LostAll bool   // all listeners are to be ended
+	Ended   bool   // a process has ended; what it has left was finished, as far as possible
 }
 
 // eventBytes is what an event takes beside its strings.
 const eventBytes = 128
 
+// ExchangeOptions configure an Exchange.
+type ExchangeOptions struct {
+	MemberBytes int64         // bounds the events that wait for one process; 0: DefaultMemberBytes
+	Return      time.Duration // 0: DefaultReturn
+	// Ended is called in a goroutine when a process has left, or its connection has broken and it has not returned. The
+	// other processes are told when it returns. nil: nothing is to be done.
+	Ended func(process uint64)
+}
+
 // Exchange passes notifications between the SQL processes of a cluster. Safe for concurrent use.
 type Exchange struct {
-	memberBytes int64
-	index       *index[*Member]
+	opts  ExchangeOptions
+	index *index[*Member]
+	stop  chan struct{}  // closed by Close
+	ends  sync.WaitGroup // calls of end
 
 	mu      sync.Mutex
 	members map[uint64]*Member // by process
 	closed  bool
 }
 
-// NewExchange makes an Exchange. memberBytes bounds the events that wait for one process; 0: DefaultMemberBytes.
-func NewExchange(memberBytes int64) *Exchange {
-	if memberBytes == 0 {
-		memberBytes = DefaultMemberBytes
+// NewExchange makes an Exchange.
+func NewExchange(opts ExchangeOptions) *Exchange {
+	if opts.MemberBytes == 0 {
+		opts.MemberBytes = DefaultMemberBytes
 	}
-	return &Exchange{memberBytes: memberBytes, index: newIndex[*Member](), members: map[uint64]*Member{}}
+	if opts.Return == 0 {
+		opts.Return = DefaultReturn
+	}
+	return &Exchange{opts: opts, index: newIndex[*Member](), stop: make(chan struct{}), members: map[uint64]*Member{}}
 }
 
-// Close ends all members.
+// Close ends all members, and returns when no call of Ended runs.
 func (x *Exchange) Close() {
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.closed = true
+	if !x.closed {
+		x.closed = true
+		close(x.stop)
+	}
 	for _, m := range x.members {
 		m.fail()
+	}
+	x.mu.Unlock()
+	x.ends.Wait()
+}
+
+// end deals with a process that has gone, after wait, unless it returns within that.
+func (x *Exchange) end(process uint64, wait time.Duration) {
+	select {
+	case <-time.After(wait):
+	case <-x.stop:
+		return
+	}
+	x.mu.Lock()
+	_, returned := x.members[process]
+	x.mu.Unlock()
+	if returned {
+		return
+	}
+	if x.opts.Ended != nil {
+		x.opts.Ended(process)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, m := range x.members {
+		m.add(Event{Ended: true})
 	}
 }
 
@@ -72,6 +119,7 @@ type Member struct {
 
 	mu        sync.Mutex
 	left      bool
+	leaves    bool // the process ends
 	channels  map[string]struct{}
 	announced map[uint64][]string
 }
@@ -80,7 +128,7 @@ type Member struct {
 func (x *Exchange) Join(h Hello) (*Member, error) {
 	m := &Member{exchange: x, process: h.Process, arrived: make(chan struct{}, 1), done: make(chan struct{}),
 		channels: map[string]struct{}{}, announced: map[uint64][]string{}}
-	m.queue.limit = x.memberBytes
+	m.queue.limit = x.opts.MemberBytes
 	m.mu.Lock() // until it is whole: a later connection of the process ends it by Leave
 	defer m.mu.Unlock()
 	x.mu.Lock()
@@ -111,13 +159,19 @@ func (x *Exchange) Join(h Hello) (*Member, error) {
 func (m *Member) Leave() {
 	m.fail()
 	x := m.exchange
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	x.mu.Lock()
 	if x.members[m.process] == m {
 		delete(x.members, m.process)
+		if wait := x.opts.Return; !x.closed {
+			if m.leaves {
+				wait = 0
+			}
+			x.ends.Go(func() { x.end(m.process, wait) })
+		}
 	}
 	x.mu.Unlock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.left {
 		return
 	}
@@ -128,6 +182,14 @@ func (m *Member) Leave() {
 	for _, channels := range m.announced {
 		m.lose(channels)
 	}
+}
+
+// Goodbye notes that the process ends, and does not connect again.
+func (m *Member) Goodbye(id uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leaves = true
+	m.add(Event{Ack: id})
 }
 
 // fail ends the connection of the process, which then calls Leave.

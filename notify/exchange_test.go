@@ -6,6 +6,12 @@ import (
 	"time"
 )
 
+func newExchange(t *testing.T, opts ExchangeOptions) *Exchange {
+	x := NewExchange(opts)
+	t.Cleanup(x.Close)
+	return x
+}
+
 func join(t *testing.T, x *Exchange, h Hello) *Member {
 	t.Helper()
 	m, err := x.Join(h)
@@ -27,6 +33,8 @@ func events(m *Member) string {
 			text += fmt.Sprintf("lost %s; ", e.Lost)
 		case e.LostAll:
 			text += "lost all; "
+		case e.Ended:
+			text += "ended; "
 		default:
 			text += fmt.Sprintf("%s %s; ", e.Message.Channel, e.Message.Payload)
 		}
@@ -43,7 +51,7 @@ func expectEvents(t *testing.T, m *Member, want string) {
 
 func TestExchange(t *testing.T) {
 	// Goal: messages reach the processes that have subscribed, but for the sender's.
-	x := NewExchange(0)
+	x := newExchange(t, ExchangeOptions{})
 	a, b := join(t, x, Hello{Process: 1, Channels: []string{"x"}}), join(t, x, Hello{Process: 2})
 	b.Subscribe(1, []string{"x", "y"})
 	expectEvents(t, b, "ack 1; ")
@@ -63,7 +71,7 @@ func TestExchange(t *testing.T) {
 func TestSenderDisappears(t *testing.T) {
 	// Goal: when a process disappears, the listeners of the channels that it has announced are ended, and no others; an
 	// announcement that was cancelled or published ends nobody.
-	x := NewExchange(0)
+	x := newExchange(t, ExchangeOptions{})
 	a, b := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"u", "v", "w", "x"}})
 	for id, channel := range []string{"u", "v", "w", "y"} {
 		a.Announce(uint64(id+1), []string{channel})
@@ -78,7 +86,7 @@ func TestSenderDisappears(t *testing.T) {
 }
 
 func TestUnknownOutcome(t *testing.T) {
-	x := NewExchange(0)
+	x := newExchange(t, ExchangeOptions{})
 	a, b := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"x"}})
 	a.Announce(7, []string{"x"})
 	a.Lose(7)
@@ -89,7 +97,7 @@ func TestUnknownOutcome(t *testing.T) {
 func TestProcessConnectsAgain(t *testing.T) {
 	// Goal: a new connection of a process ends the earlier one before anything comes by the new one, what was lost meanwhile
 	// ends listeners, and announcements that are open go on.
-	x := NewExchange(0)
+	x := newExchange(t, ExchangeOptions{})
 	first, b := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"u", "v", "w"}})
 	first.Announce(1, []string{"u"})
 	first.Announce(2, []string{"v"})
@@ -113,7 +121,7 @@ func TestProcessConnectsAgain(t *testing.T) {
 func TestSlowProcess(t *testing.T) {
 	// Goal: a process that does not take its events is disconnected; others are not held up.
 	m := message("x", "payload")
-	x := NewExchange(2 * (m.Size() + eventBytes))
+	x := newExchange(t, ExchangeOptions{MemberBytes: 2 * (m.Size() + eventBytes)})
 	a, slow, quick := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"x"}}), join(t, x, Hello{Process: 3, Channels: []string{"x"}})
 	for i := range 3 {
 		a.Announce(uint64(i+1), []string{"x"})
@@ -132,7 +140,7 @@ func TestSlowProcess(t *testing.T) {
 }
 
 func TestNextWaits(t *testing.T) {
-	x := NewExchange(0)
+	x := newExchange(t, ExchangeOptions{})
 	a, b := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"x"}})
 	got := make(chan int)
 	go func() {
@@ -155,5 +163,44 @@ func TestNextWaits(t *testing.T) {
 	}
 	if _, err := x.Join(Hello{Process: 4}); err == nil {
 		t.Error("a closed exchange takes a member")
+	}
+}
+
+// Goal: the others are told once when a process has ended, after what Ended does: at once if it said goodbye, after a while if its
+// connection broke, not at all if it connects again.
+func TestProcessEnds(t *testing.T) {
+	ended := make(chan uint64, 10)
+	x := newExchange(t, ExchangeOptions{Return: time.Hour, Ended: func(process uint64) { ended <- process }})
+	other := join(t, x, Hello{Process: 1})
+	leaves := join(t, x, Hello{Process: 2})
+	leaves.Goodbye(5)
+	expectEvents(t, leaves, "ack 5; ")
+	leaves.Leave()
+	leaves.Leave()
+	expectEnded(t, other, ended, 2)
+
+	join(t, x, Hello{Process: 3}).Leave() // It may return for an hour.
+	x.opts.Return = time.Millisecond
+	broken := join(t, x, Hello{Process: 4})
+	broken.Leave()
+	expectEnded(t, other, ended, 4)
+
+	x.opts.Return = 50 * time.Millisecond
+	join(t, x, Hello{Process: 5}).Leave()
+	again := join(t, x, Hello{Process: 5})
+	join(t, x, Hello{Process: 5}) // takes the place of again
+	again.Leave()
+	join(t, x, Hello{Process: 6}).Leave()
+	expectEnded(t, other, ended, 6)
+	expectEvents(t, other, "")
+}
+
+func expectEnded(t *testing.T, other *Member, ended chan uint64, process uint64) {
+	t.Helper()
+	if got := <-ended; got != process {
+		t.Fatalf("process %d has ended, want %d", got, process)
+	}
+	if e := other.Next(); len(e) != 1 || !e[0].Ended {
+		t.Fatalf("the other process is told %+v", e)
 	}
 }

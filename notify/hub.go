@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/percodb/percodb/internal/memory"
 )
@@ -62,6 +63,7 @@ type Hub struct {
 	opts      Options
 	link      Link // nil: there are no other processes
 	listeners *index[*Listener]
+	ended     atomic.Pointer[func()]
 }
 
 // New makes the Hub of a process.
@@ -74,6 +76,16 @@ func New(opts Options) *Hub {
 
 // Join connects the Hub with other processes. It is called before any other method.
 func (h *Hub) Join(link Link) { h.link = link }
+
+// OnProcessEnded has f called when another process has ended, however it did, and the Exchange has noticed. f does not wait.
+func (h *Hub) OnProcessEnded(f func()) { h.ended.Store(&f) }
+
+// ProcessEnded reports that another process has ended.
+func (h *Hub) ProcessEnded() {
+	if f := h.ended.Load(); f != nil {
+		(*f)()
+	}
+}
 
 // QueueBytes is the size of a listener's queue.
 func (h *Hub) QueueBytes() int64 { return h.opts.QueueBytes }

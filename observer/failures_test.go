@@ -1,8 +1,10 @@
 package observer_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/percodb/percodb/internal/memory"
 )
@@ -34,5 +36,47 @@ func TestInterruptedBodies(t *testing.T) {
 			s.want("0", "select count(*) from percodb.observer_errors")
 			s.exec("drop observer o; delete from a; delete from b")
 		}
+	}
+}
+
+// Goal: a body that does not end is stopped when its observer is disabled or dropped, gets another body, or loses its table; its changes
+// stay pending. Method: at the end the server stops, which waits for all that runs.
+func TestEndlessBodies(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key); create table b (id int primary key); create sequence runs")
+	s.exec("insert into a select generate_series(1, 3)")
+	const endless = "select nextval('runs'); select count(*) from generate_series(1, 1000000000000)"
+	const begun = "select coalesce(last_value > 1, false) from pg_sequences where sequencename = 'runs'"
+	running := func() {
+		t.Helper()
+		s.exec("alter sequence runs restart")
+		s.exec("create or replace observer o on a from beginning with (concurrency = 2) as $$" + endless + "$$")
+		s.eventually("true", begun)
+	}
+	running()
+	s.exec("create or replace observer o on a with (concurrency = 2) as 'insert into b values (key.id)'")
+	s.exec("wait for observer o")
+	s.want("3", "select count(*) from b")
+	s.exec("drop observer o")
+	running()
+	s.exec("alter observer o disable")
+	s.want("3", "select pending from percodb.observers")
+	s.exec("drop observer o")
+	running()
+	s.exec("drop observer o")
+	running()
+	s.exec("drop table a")
+	s.exec("create table c (id int primary key); create observer o on c as 'insert into b values (key.id)'")
+	s.exec("insert into c values (4)")
+	s.exec("wait for observer o") // So the schema without a is known.
+
+	s.pool.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	began := time.Now()
+	s.node.Close(ctx)
+	s.node = nil
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("the server took %s to stop", took)
 	}
 }

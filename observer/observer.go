@@ -165,6 +165,10 @@ func (m *Manager) adopt(r catalog.Resolver) error {
 			}
 			runs[o.ID] = true
 			run := m.mu.runners[o.ID]
+			if run != nil && run.body != o.Body { // Transactions of the former body may run for long.
+				run.end()
+				run = nil
+			}
 			if run == nil {
 				run = newRunner(m, target{t, o})
 				m.mu.runners[o.ID] = run
@@ -226,6 +230,9 @@ func (m *Manager) hint(hints []kv.NotifyHint) {
 	}
 }
 
+// ProcessEnded has all observers look for changes at once: another process has ended, and may have claimed some.
+func (m *Manager) ProcessEnded() { m.hint([]kv.NotifyHint{{}}) }
+
 func (m *Manager) wakeAwaiting(observer uint64) {
 	if c := m.mu.awaited[observer]; c != nil {
 		close(c)
@@ -248,17 +255,22 @@ func (m *Manager) seed() {
 		case <-ctx.Done():
 			return
 		}
-		m.mu.Lock()
-		all := m.mu.observers
-		m.mu.Unlock()
-		for _, t := range all {
-			if t.observer.State != catalog.ObserverSeeding {
-				continue
-			}
-			deps := ddl.Deps{DB: m.opts.Deps.DB, Catalog: m.opts.Deps.Catalog, Env: &builtin.Env{}, Logger: m.log}
-			if err := ddl.ResumeSeeding(ctx, deps, t.observer.ID); err != nil && ctx.Err() == nil {
-				m.log.Warn("notifying an observer of the rows from before it was created", "observer", t.observer.Name, "err", err)
-			}
+		m.resumeSeeding(ctx)
+	}
+}
+
+// resumeSeeding does so once.
+func (m *Manager) resumeSeeding(ctx context.Context) {
+	m.mu.Lock()
+	all := m.mu.observers
+	m.mu.Unlock()
+	for _, t := range all {
+		if t.observer.State != catalog.ObserverSeeding {
+			continue
+		}
+		deps := ddl.Deps{DB: m.opts.Deps.DB, Catalog: m.opts.Deps.Catalog, Env: &builtin.Env{}, Logger: m.log}
+		if err := ddl.ResumeSeeding(ctx, deps, t.observer.ID); err != nil && ctx.Err() == nil {
+			m.log.Warn("notifying an observer of the rows from before it was created", "observer", t.observer.Name, "err", err)
 		}
 	}
 }

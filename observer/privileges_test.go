@@ -38,6 +38,10 @@ func TestObserversHaveTheirOwnersRights(t *testing.T) {
 		t.Errorf("without TRIGGER: %q", got)
 	}
 	s.exec("grant trigger on orders to watcher")
+	if got := s.as("watcher", create); got != "42501" {
+		t.Fatalf("with TRIGGER, which does not show keys: %q", got)
+	}
+	s.exec("grant select (id) on orders to watcher")
 	if got := s.as("watcher", create); got != "" {
 		t.Fatalf("with TRIGGER: %q", got)
 	}
@@ -89,11 +93,62 @@ func TestObserversHaveTheirOwnersRights(t *testing.T) {
 		}
 	}
 	s.exec("grant select on orders to watcher")
+	if got := s.as("watcher", "select * from percodb.changes('client')"); got != "42501" {
+		t.Errorf("percodb.changes of another's observer: %q", got)
+	}
+	s.exec("alter observer client owner to watcher")
 	if got := s.as("watcher", "select * from percodb.changes('client')"); got != "" {
-		t.Errorf("percodb.changes with SELECT and TRIGGER: %q", got)
+		t.Errorf("percodb.changes of one's own observer: %q", got)
 	}
 	s.exec("alter table orders owner to writer")
 	if got := s.as("writer", "drop observer client"); got != "" {
 		t.Errorf("the table's owner drops an observer: %q", got)
 	}
+}
+
+// Goal: an observer gives its owner no keys that he may not read, also when the right is taken from him later, and an observer's messages,
+// which may contain what its owner can read, are shown to nobody else but pg_monitor and superusers. Method: an observer fails with a
+// message; the table's owner, the observer's owner without SELECT, and a superuser read percodb.observer_errors.
+func TestObserverErrorsObeyGrants(t *testing.T) {
+	s := newServer(t)
+	for _, role := range []string{"keeper", "watcher", "monitor"} {
+		s.exec("create role " + role + " login")
+	}
+	s.exec("grant pg_monitor to monitor")
+	s.exec("create table orders (id int primary key)")
+	s.exec("create table hidden (v text)")
+	s.exec("insert into hidden values ('secret')")
+	s.exec("grant select on hidden to watcher")
+	s.exec("alter table orders owner to keeper")
+	s.exec("grant select, trigger on orders to watcher")
+	if got := s.as("watcher", `create observer tell on orders with (max_attempts = 1) as $$ select v::int from hidden $$`); got != "" {
+		t.Fatal(got)
+	}
+	s.exec("insert into orders values (7)")
+	s.eventually("22P02", "select coalesce(string_agg(sqlstate, ','), '') from percodb.observer_errors")
+	s.exec("revoke select on orders from watcher")
+	s.exec("insert into orders values (8)")
+	s.eventually("22P02,42501", "select coalesce(string_agg(sqlstate, ',' order by sqlstate), '') from percodb.observer_errors")
+	for role, want := range map[string]string{"keeper": "(id)=(7):,(id)=(8):", "watcher": ":22P02,:42501", "monitor": "(id)=(7):22P02,(id)=(8):42501", "postgres": "(id)=(7):22P02,(id)=(8):42501"} {
+		got := s.readAs(role, `select string_agg(coalesce(key, '') || ':' || case when error is null then '' else sqlstate end, ',' order by sqlstate) from percodb.observer_errors`)
+		if got != want {
+			t.Errorf("%s reads %q, want %q", role, got, want)
+		}
+	}
+}
+
+// readAs returns the value of a query as a role.
+func (s *testServer) readAs(role, query string) (value string) {
+	s.t.Helper()
+	config := s.pool.Config().ConnConfig
+	config.User = role
+	conn, err := pgx.ConnectConfig(s.ctx, config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close(s.ctx)
+	if err := conn.QueryRow(s.ctx, query).Scan(&value); err != nil {
+		s.t.Fatal(err)
+	}
+	return value
 }

@@ -38,16 +38,22 @@ const (
 	lockedLook = 100 * time.Millisecond
 	// lockingRuns is the number of transactions, after one has met another, that lock before they act.
 	lockingRuns = 256
+	// endGrace is how long transactions may go on when their observer is disabled, dropped, or gets another body. Their changes stay
+	// pending if they do not finish.
+	endGrace = time.Second
 )
 
 // runner runs the body of one observer.
 type runner struct {
-	m     *Manager
-	id    uint64
-	table uint64
-	stats *stats
-	stop  chan struct{}
-	wake  chan struct{} // of capacity 1: shared has changed
+	m      *Manager
+	id     uint64
+	table  uint64
+	body   string
+	stats  *stats
+	stop   chan struct{}
+	ctx    context.Context // of the workers; canceled when they have ended, or endGrace after stop
+	cancel context.CancelFunc
+	wake   chan struct{} // of capacity 1: shared has changed
 
 	// shared is what other goroutines tell the loop.
 	shared struct {
@@ -134,9 +140,10 @@ type page struct {
 
 func newRunner(m *Manager, t target) *runner {
 	r := &runner{
-		m: m, id: t.observer.ID, table: t.table.ID, stats: m.metrics.of(t), stop: make(chan struct{}), wake: make(chan struct{}, 1),
+		m: m, id: t.observer.ID, table: t.table.ID, body: t.observer.Body, stats: m.metrics.of(t), stop: make(chan struct{}), wake: make(chan struct{}, 1),
 		target: t, items: map[string]*item{}, results: make(chan result, catalog.MaxObserverConcurrency),
 	}
+	r.ctx, r.cancel = context.WithCancel(m.ctx)
 	r.shared.target = t
 	r.scan = scanner{pause: scanPauseMin, pages: make(chan page, 1)}
 	r.clear.init()
@@ -213,6 +220,12 @@ func (r *runner) loop() {
 
 // close waits until all goroutines have ended. What has been handled is cleared.
 func (r *runner) close() {
+	defer r.cancel()
+	select {
+	case <-r.m.closing: // The manager decides how long they have.
+	default:
+		defer time.AfterFunc(endGrace, r.cancel).Stop()
+	}
 	for ; r.running > 0; r.running-- {
 		res := <-r.results
 		r.idle = append(r.idle, res.worker)
@@ -468,7 +481,7 @@ func (r *runner) work(w *worker) {
 func (r *runner) handle(j *job, res *result) {
 	w := res.worker
 	if w.session == nil {
-		if w.session, res.err = session.NewObserving(r.m.ctx, r.m.opts.Deps, r.table, r.id); res.err != nil {
+		if w.session, res.err = session.NewObserving(r.ctx, r.m.opts.Deps, r.table, r.id); res.err != nil {
 			return
 		}
 	}
@@ -476,7 +489,7 @@ func (r *runner) handle(j *job, res *result) {
 	for i, it := range j.items {
 		cells[i] = it.cell.NotifyCell
 	}
-	res.h, res.err = w.session.Handle(r.m.ctx, cells, j.opts)
+	res.h, res.err = w.session.Handle(r.ctx, cells, j.opts)
 	if res.err == nil {
 		return
 	}
@@ -487,7 +500,7 @@ func (r *runner) handle(j *job, res *result) {
 	var hop *session.HopError
 	if attempts := j.items[0].attempts + 1; attempts >= j.observer.MaxAttempts || errors.As(res.err, &hop) {
 		cause := res.err
-		h, err := w.session.SetAside(r.m.ctx, cells[0], attempts, cause)
+		h, err := w.session.SetAside(r.ctx, cells[0], attempts, cause)
 		if err == nil {
 			res.h, res.err, res.aside = h, nil, len(h.Changes) > 0
 		}
@@ -520,7 +533,7 @@ func (r *runner) finish(res result) {
 	switch {
 	case res.err == nil:
 		r.finishHandled(&res, now)
-	case errors.Is(res.err, session.ErrNoObserver), context.Cause(r.m.ctx) != nil:
+	case errors.Is(res.err, session.ErrNoObserver), r.ctx.Err() != nil:
 		for _, it := range res.items {
 			delete(r.items, string(it.cell.Key))
 		}

@@ -2,6 +2,7 @@ package observer
 
 import (
 	"container/heap"
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,12 +12,13 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/session"
 )
 
 // testRunner returns a runner whose loop does not run.
 func testRunner() *runner {
 	t := target{&catalog.TableDescriptor{ID: 1}, &catalog.ObserverDescriptor{ID: 2, Name: "o", Concurrency: 1, Batch: 1}}
-	return newRunner(&Manager{metrics: newMetrics(nil)}, t)
+	return newRunner(&Manager{metrics: newMetrics(nil), ctx: context.Background()}, t)
 }
 
 func cells(n int) []kv.NotifyCell {
@@ -120,5 +122,22 @@ func TestBatchesGatherForSomeTime(t *testing.T) {
 	}
 	if !r.gathers(now.Add(gatherMax/2)) || r.gathers(now.Add(gatherMax)) {
 		t.Error("a key waits for others for another time than gatherMax")
+	}
+}
+
+// Goal: a scan looks soon for a key that another transaction had locked, since nobody sends a hint if that fails; the key is not kept.
+func TestLockedKeysAreScannedSoon(t *testing.T) {
+	r := testRunner()
+	r.add(change{NotifyCell: cells(1)[0]}, false)
+	it := r.items[string(cells(1)[0].Key)]
+	r.running = 1
+	now := time.Now()
+	r.scan.due = now.Add(time.Hour)
+	r.finish(result{worker: &worker{}, items: []*item{it}, h: session.Handling{Locked: 1}, ended: now})
+	if r.scan.due.After(time.Now().Add(lockedLook)) {
+		t.Errorf("the next scan is in %s", time.Until(r.scan.due))
+	}
+	if len(r.items) != 0 || r.locking == 0 {
+		t.Errorf("%d keys are kept, %d transactions lock", len(r.items), r.locking)
 	}
 }

@@ -2,13 +2,16 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/storetest"
+	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/session"
@@ -152,5 +155,103 @@ func TestRecordsOfHandledRows(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the records are %s", row[0].Text())
 		}
+	}
+}
+
+// observerNamed returns an observer of the schema public, and its table.
+func observerNamed(t *testing.T, deps session.Deps, name string) target {
+	t.Helper()
+	table, o, err := catalog.FindObserver(context.Background(), deps.Catalog.Latest(), "public", name)
+	if err != nil || o == nil {
+		t.Fatal(o, err)
+	}
+	return target{table, o}
+}
+
+// Goal: a change that others have handled after it has failed here is not recorded as set aside. Method: set a handled change aside.
+func TestNothingIsSetAside(t *testing.T) {
+	ctx := context.Background()
+	deps, run := openDeps(t)
+	run("create table a (id int primary key); create observer o on a as 'select 1'")
+	m := Start(Options{Deps: deps, NoHints: true})
+	defer m.Close(ctx)
+	run("insert into a values (1)")
+	run("set statement_timeout = '60s'; wait for observer o")
+	of := observerNamed(t, deps, "o")
+	key, err := rowenc.AppendKeyPrefix(nil, of.table, &of.table.Primary, types.Int(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.NewObserving(ctx, deps, of.table.ID, of.observer.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	h, err := s.SetAside(ctx, kv.NotifyCell{Key: key, Latest: 1}, 16, errors.New("it failed"))
+	if err != nil || len(h.Changes) != 0 {
+		t.Errorf("%d changes were set aside, %v", len(h.Changes), err)
+	}
+	if row := run("select count(*)::int from percodb.observer_errors"); row[0].Int() != 0 {
+		t.Errorf("%d rows are recorded", row[0].Int())
+	}
+	r := testRunner()
+	r.add(change{NotifyCell: kv.NotifyCell{Key: key, Latest: 1}}, false)
+	r.running = 1
+	r.finish(result{worker: &worker{}, items: []*item{r.items[string(key)]}, h: h, ended: time.Now()})
+	if r.aside || len(r.items) != 0 {
+		t.Errorf("set aside: %v, %d keys are kept", r.aside, len(r.items))
+	}
+}
+
+// Goal: notifying an observer of the rows from before it ends when the process closes, without a warning, and another process goes on.
+// Method: an observer whose notification nobody is at; a manager that has been closed, and one that has not.
+func TestSeedingEndsWithTheProcess(t *testing.T) {
+	ctx := context.Background()
+	deps, run := openDeps(t)
+	run("create table a (id int primary key); insert into a select generate_series(1, 2500); create observer o on a")
+	of := observerNamed(t, deps, "o")
+	txn, err := deps.DB.BeginTxn(ctx, percolator.TxnOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := catalog.PutSeeding(txn, of.observer.ID, &catalog.Seeding{TS: txn.StartTS(), Until: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := txn.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	run("alter observer o disable; alter observer o enable") // It goes on with what is recorded.
+	state := func() catalog.ObserverState { return observerNamed(t, deps, "o").observer.State }
+	if state() != catalog.ObserverSeeding {
+		t.Fatalf("the observer's state is %d", state())
+	}
+	var log strings.Builder
+	manager := func() *Manager {
+		m := Start(Options{Deps: deps, NoHints: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		for {
+			m.mu.Lock()
+			n := len(m.mu.observers)
+			m.mu.Unlock()
+			if n > 0 {
+				return m
+			}
+			time.Sleep(time.Millisecond) // The manager looks at the schema at intervals.
+		}
+	}
+	m := manager()
+	seeding, cancel := m.untilClosing()
+	defer cancel()
+	m.Close(ctx)
+	<-seeding.Done()
+	if m.resumeSeeding(seeding); state() != catalog.ObserverSeeding || log.Len() > 0 {
+		t.Errorf("the process that has closed leaves the state %d and says %q", state(), log.String())
+	}
+	m = manager()
+	if m.resumeSeeding(ctx); state() != catalog.ObserverEnabled {
+		t.Errorf("another process leaves the state %d", state())
+	}
+	m.Close(ctx)
+	if row := run("select count(*)::int from percodb.changes('o', max => 10000)"); row[0].Int() != 2500 {
+		t.Errorf("%d rows are notified", row[0].Int())
 	}
 }

@@ -110,7 +110,7 @@ func (a *lockRequests) send(ctx context.Context, bo *backoff, p *part[[]byte]) e
 	*req = kv.AcquireLocksRequest{
 		Ranges: p.refs, Primary: a.primary, StartTS: a.t.startTS, ReadTS: a.t.snap.readTS,
 		SkipLocked: a.opts.SkipLocked, Shared: a.opts.Shared, Existence: a.opts.Existence,
-		TxnLocks: uint32(min(a.t.locks.len(), math.MaxUint32)),
+		TxnLocks: uint32(min(a.t.locks.len(), math.MaxUint32)), Process: a.t.db.opts.Process,
 	}
 	for len(p.items) > 0 {
 		req.Keys, req.Alive = p.items[:min(len(p.items), maxRequestKeys)], 0

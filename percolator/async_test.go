@@ -25,10 +25,15 @@ type owner struct {
 	deaf atomic.Bool
 }
 
+// ownerProcess is the process of an owner.
+const ownerProcess = 7
+
 // newOwner calls before and after, if given, as a hookShard does.
 func newOwner(c *cluster, before func(req any) error, after func(req any, err error) error) *owner {
 	o := &owner{}
-	o.DB = c.db(impatient, func(s kv.Shard) kv.Shard {
+	opts := impatient
+	opts.Process = ownerProcess
+	o.DB = c.db(opts, func(s kv.Shard) kv.Shard {
 		return &hookShard{Shard: s,
 			before: func(_ context.Context, req any) error {
 				if o.deaf.Load() {

@@ -151,7 +151,7 @@ func (c *committer) setLockedAt(t *Txn) error {
 			continue
 		}
 		h := &t.locks.held[at]
-		if h.settle(m); h.at > c.readTS {
+		if h.settle(m); h.later(c.readTS) {
 			return c.lockedLater(h)
 		}
 	}
@@ -167,7 +167,7 @@ func (c *committer) addLocked(l *lockSet) error {
 		if h.settled {
 			continue
 		}
-		if h.at > c.readTS {
+		if h.later(c.readTS) {
 			return c.lockedLater(h)
 		}
 		m := h.unwritten()
@@ -451,6 +451,7 @@ func (c *committer) onePhase(ctx context.Context) (onePhaseNext, tso.Timestamp, 
 		ReadTS:      c.readTS,
 		TTLMillis:   c.ttlNow(),
 		LeaseMillis: c.leaseMillis(),
+		Process:     c.db.opts.Process,
 		TxnSize:     uint32(len(c.mutations)),
 		TryOnePC:    true,
 		Reads:       c.reads,

@@ -20,6 +20,8 @@ type Options struct {
 	Logger *slog.Logger // discards
 	// Registerer receives the metrics; nil keeps them unregistered.
 	Registerer prometheus.Registerer
+	// Process identifies this process in its locks, for EndProcess; 0: there is no other.
+	Process uint64
 	// MaxTxnBytes is the size of a write buffer, 64 bytes for each write included: no limit but the disk's.
 	MaxTxnBytes int64
 	// Memory is the pool from which write buffers reserve beyond their first 64 KiB each; nil: they are not bounded

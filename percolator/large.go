@@ -289,7 +289,7 @@ func (s *sealer) add(f *folded) error {
 		m.LockedAt = writtenAt(s.t.buf.moves, f.first)
 		return s.put(&m)
 	}
-	if h.settle(&m); h.at > s.c.readTS {
+	if h.settle(&m); h.later(s.c.readTS) {
 		return s.c.lockedLater(h)
 	}
 	s.held.pass()
@@ -318,7 +318,7 @@ func (s *sealer) adopt(b *sortrun.Block) (taken bool, _ error) {
 // addHeld adds the keys below key (nil: no bound) that are locked and not written; see committer.addLocked.
 func (s *sealer) addHeld(key []byte) error {
 	for h := s.held.head(); h != nil && (key == nil || bytes.Compare(h.key, key) < 0); h = s.held.head() {
-		if h.at > s.c.readTS {
+		if h.later(s.c.readTS) {
 			return s.c.lockedLater(h)
 		}
 		m := h.unwritten()

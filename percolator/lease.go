@@ -135,7 +135,7 @@ func (l *lease) lockAgain(ctx context.Context, ttlMillis uint64) error {
 		return err
 	}
 	_, err = shard.AcquireLocks(ctx, &kv.AcquireLocksRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{l.primary},
-		Primary: l.primary, StartTS: l.startTS, ReadTS: l.lockedAt, TTLMillis: ttlMillis, LeaseMillis: l.ttlMillis})
+		Primary: l.primary, StartTS: l.startTS, ReadTS: l.lockedAt, TTLMillis: ttlMillis, LeaseMillis: l.ttlMillis, Process: l.db.opts.Process})
 	l.routeFailed(err, desc)
 	return err
 }

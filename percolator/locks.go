@@ -88,9 +88,13 @@ type heldLock struct {
 	at     tso.Timestamp
 	shared bool
 	known  existence
+	aside  bool // LockOptions.Aside
 	// settled: the key is among the mutations of the commit that leave a lock.
 	settled bool
 }
+
+// later reports whether the key has changed since the snapshot at readTS, which does not allow that.
+func (h *heldLock) later(readTS tso.Timestamp) bool { return h.at > readTS && !h.aside }
 
 // settle makes a mutation of the key, which is m's, rely on the lock.
 func (h *heldLock) settle(m *mvcc.Mutation) {
@@ -159,8 +163,10 @@ func (l *lockSet) find(key []byte) int {
 
 // add records that key is locked, or locked more strongly than before.
 func (l *lockSet) add(key []byte, g grant, opts *LockOptions) {
-	l.newest = max(l.newest, g.at)
-	h := heldLock{key: key, at: g.at, shared: opts.Shared}
+	h := heldLock{key: key, at: g.at, shared: opts.Shared, aside: opts.Aside}
+	if !h.aside {
+		l.newest = max(l.newest, g.at)
+	}
 	switch {
 	case !opts.Existence:
 	case g.exists:
@@ -173,7 +179,7 @@ func (l *lockSet) add(key []byte, g grant, opts *LockOptions) {
 		l.held[i] = h
 		return
 	}
-	if len(l.held) >= l.packFrom {
+	if len(l.held) >= l.packFrom && !h.aside {
 		l.addPacked(&h)
 		return
 	}
@@ -240,7 +246,9 @@ func (l *lockSet) truncate(n int, reads *readSet, release func(keys [][]byte)) {
 func (l *lockSet) findNewest() {
 	l.newest = 0
 	for i := range l.held {
-		l.newest = max(l.newest, l.held[i].at)
+		if !l.held[i].aside {
+			l.newest = max(l.newest, l.held[i].at)
+		}
 	}
 	c := l.packed.NewCursor()
 	for ok := c.SeekGE(nil); ok; ok = c.Next() {

@@ -30,6 +30,7 @@ func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now t
 	if err != nil {
 		return outcome{}, err
 	}
+	ended := isEnded(ctx)
 	st, err := shard.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{
 		Range:    desc.Ref(),
 		Primary:  lock.Primary,
@@ -37,7 +38,8 @@ func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now t
 		CallerTS: callerTS,
 		NowTS:    now,
 		// A primary without lock or record may still be prewritten while the secondary's lock is valid.
-		RollbackIfMissing:    lockExpired(lock, now),
+		RollbackIfMissing:    ended || lockExpired(lock, now),
+		ProcessEnded:         ended,
 		ResolvingPessimistic: lock.Op == mvcc.OpPessimistic,
 		ForceSync:            forceSync,
 	})
@@ -74,7 +76,7 @@ func lockExpired(l *mvcc.Lock, now tso.Timestamp) bool {
 //
 // Every caller gets the same result, because what is counted never changes.
 func (db *DB) askSecondaries(ctx context.Context, primary *mvcc.Lock, callerTS, now tso.Timestamp) (outcome, error) {
-	req := kv.CheckSecondaryLocksRequest{StartTS: primary.StartTS}
+	req := kv.CheckSecondaryLocksRequest{StartTS: primary.StartTS, ProcessEnded: isEnded(ctx)}
 	if lockExpired(primary, now) {
 		req.NowTS = now
 	}

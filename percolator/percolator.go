@@ -109,6 +109,9 @@ type LockOptions struct {
 	Shared     bool // others may hold shared locks too
 	// Existence requests that the shards also report which keys have values, for a later LockNew.
 	Existence bool
+	// Aside: what the transaction has read does not depend on the keys, or was read by AsideAt. The snapshot stays where it is although
+	// they have changed since. The transaction must not roll back to a savepoint afterwards.
+	Aside bool
 }
 
 // Conditions without data.

@@ -135,7 +135,7 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *part[mvcc.
 		Primary:   c.primary,
 		StartTS:   c.startTS,
 		ReadTS:    c.readTS,
-		TTLMillis: c.ttlNow(), LeaseMillis: c.leaseMillis(),
+		TTLMillis: c.ttlNow(), LeaseMillis: c.leaseMillis(), Process: c.db.opts.Process,
 		TxnSize: c.txnSize(),
 		FloorTS: c.checkedAt,
 		Notify:  c.notify,

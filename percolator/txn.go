@@ -221,6 +221,14 @@ func (t *Txn) Aside(f func(r Reader) error) error {
 	return f(t)
 }
 
+// AsideAt is Aside for reads as of ts, which must be no older than the snapshot, with the transaction's own writes.
+func (t *Txn) AsideAt(ts tso.Timestamp, f func(r Reader) error) error {
+	snap := t.snap
+	t.snap = &snapshot{db: t.db, readTS: ts}
+	defer func() { t.snap = snap }()
+	return t.Aside(f)
+}
+
 // SetCommitPermit makes the commit depend on a permit. A transaction that wrote nothing needs none.
 func (t *Txn) SetCommitPermit(p CommitPermit) { t.permit = p }
 

@@ -17,6 +17,7 @@ type AcquireLocksRequest struct {
 	StartTS, ReadTS tso.Timestamp
 	TTLMillis       uint64
 	LeaseMillis     uint64 // as in PrewriteRequest
+	Process         uint64 // likewise
 	// Wait bounds how long to wait for others, for all keys together; 0 means not at all.
 	Wait time.Duration
 	// SkipLocked passes over keys that others hold, instead of waiting for them.
@@ -235,7 +236,7 @@ func (a *acquisition) newEntry(key []byte, at tso.Timestamp) *entry {
 	e.key, e.state = a.copyKey(key), stateDurable
 	e.lock = Lock{
 		Op: OpPessimistic, StartTS: a.args.StartTS, TTLMillis: a.args.TTLMillis,
-		LeaseMillis: a.args.LeaseMillis, ForUpdateTS: at, Shared: a.args.Shared,
+		LeaseMillis: a.args.LeaseMillis, Process: a.args.Process, ForUpdateTS: at, Shared: a.args.Shared,
 	}
 	if a.args.LeaseMillis != 0 {
 		if a.begun == 0 {

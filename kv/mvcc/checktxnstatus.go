@@ -17,6 +17,8 @@ type CheckTxnStatusRequest struct {
 	// ResolvingPessimistic: the caller has encountered a pessimistic lock, whose transaction may still be growing: its
 	// end is not recorded. See TxnStatus.Undecided.
 	ResolvingPessimistic bool
+	// ProcessEnded: the transaction's process has ended, so the TTL of its locks does not matter.
+	ProcessEnded bool
 	// ForceSync treats the primary of an async commit as a plain one: some key carries a plain lock.
 	ForceSync bool
 }
@@ -26,7 +28,7 @@ type CheckTxnStatusRequest struct {
 // *TxnNotFoundError, *PrimaryMismatchError.
 func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *CheckTxnStatusRequest) (TxnStatus, error) {
 	q := statusQuery{startTS: args.StartTS, callerTS: args.CallerTS, nowTS: args.NowTS, rollbackIfMissing: args.RollbackIfMissing,
-		resolvingPessimistic: args.ResolvingPessimistic, forceSync: args.ForceSync}
+		resolvingPessimistic: args.ResolvingPessimistic, processEnded: args.ProcessEnded, forceSync: args.ForceSync}
 	if q.callerTS == tso.MaxTimestamp {
 		q.callerTS = 0 // a read of the latest value has no timestamp above which to push
 	}

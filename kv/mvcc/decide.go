@@ -224,9 +224,15 @@ type statusQuery struct {
 	startTS, callerTS, nowTS tso.Timestamp
 	rollbackIfMissing        bool
 	resolvingPessimistic     bool // for the sake of a pessimistic lock
+	processEnded             bool // the TTL does not matter
 	forceSync                bool // the transaction is known not to be an async commit
 	// silentMillis is for how long the owner of the lock has sent no request for it, by the shard's clock.
 	silentMillis uint64
+}
+
+// expired reports whether the lock may be rolled back by others. If its process has ended nobody else will.
+func (q *statusQuery) expired(l *Lock) bool {
+	return q.processEnded || expired(l, q.nowTS, q.silentMillis)
 }
 
 // decideStatus returns a transaction's outcome according to its primary, deciding it if the lock has expired or the
@@ -248,7 +254,7 @@ func decideStatus(primary []byte, q *statusQuery, v *keyView) (st TxnStatus, do 
 		// The secondaries decide: if they are all locked, the transaction has committed. A push would change the
 		// commit_ts that others compute from this lock.
 		return TxnStatus{}, finishNothing, 0, nil
-	case expired(v.lock, q.nowTS, q.silentMillis):
+	case q.expired(v.lock):
 		return TxnStatus{RolledBack: true}, finishRecord, 0, nil
 	case v.lock.Async:
 		// A push would be lost in a crash: the minima of async commits are not raised then.
@@ -289,7 +295,7 @@ func decidePessStatus(primary []byte, q *statusQuery, v *keyView) (TxnStatus, fi
 	case !bytes.Equal(v.lock.Primary, primary):
 		// The caller has encountered a prewritten lock that names this key as its primary: this lock is a leftover.
 		return decideMissing(q, v)
-	case !expired(v.lock, q.nowTS, q.silentMillis):
+	case !q.expired(v.lock):
 		return TxnStatus{}, finishNothing, nil
 	case q.resolvingPessimistic:
 		return TxnStatus{RolledBack: true, Undecided: true}, finishRelease, nil

@@ -239,3 +239,46 @@ func TestFailedSyncReachesAllWaiters(t *testing.T) {
 	gate.set(false, nil)
 	_ = w.eng.Close() // the engine has failed; what counts is that Close returns
 }
+
+// Goal: who reads notify cells does not see the change of a commit that a power cut could undo, and that nobody would deliver again in
+// the same way. Method: delay the sync of a one-phase commit, and read its cell, by key and among all.
+func TestCellsWaitForSync(t *testing.T) {
+	for name, end := range map[string]string{"one": "x\x00", "all": ""} {
+		t.Run(name, func(t *testing.T) { cellsWaitForSync(t, []byte(end)) })
+	}
+}
+
+func cellsWaitForSync(t *testing.T, end []byte) {
+	gate := newSyncGate()
+	w := newWorld(t, true, gate.wrap)
+	gate.set(true, nil)
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteRequest{Mutations: []Mutation{notified(OpPut, "x", "1")}, Notify: testSets,
+			Primary: []byte("x"), StartTS: w.now(), TTLMillis: 3000, TryOnePC: true})
+		done <- err
+	}()
+	await(t, "the version shows in the store", func() bool { return w.visible("x") })
+	cells := make(chan int, 1)
+	go func() {
+		page, err := w.NotifyScan(context.Background(), []byte("x"), end, testObserver, 10, 1000)
+		if err != nil {
+			t.Error(err)
+		}
+		cells <- len(page.Cells)
+	}()
+	await(t, "the scan waits", func() bool { return w.waitedFor("x") || len(cells) > 0 })
+	lost := storage.CrashClone(w.fs, 0, nil)
+	early := len(cells)
+	gate.set(false, nil)
+	if early > 0 {
+		t.Error("the cells were told before the sync")
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := <-cells; n != 1 {
+		t.Errorf("%d cells after the sync", n)
+	}
+	w.checkLost(lost)
+}

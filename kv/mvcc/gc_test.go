@@ -285,7 +285,7 @@ func TestProto_T_ASY_7(t *testing.T) {
 		startTS := w.now()
 		w.oracle.advance(1000)
 		sp := w.now()
-		if locks, err := w.ScanLock(ctx, nil, nil, sp, 10); err != nil || len(locks) != 0 {
+		if locks, err := w.ScanLock(ctx, nil, nil, sp, 0, 10); err != nil || len(locks) != 0 {
 			t.Fatalf("locks %v, %v", locks, err)
 		}
 		for _, onePC := range []bool{true, false} {

@@ -412,7 +412,7 @@ func TestLargeCommitFails(t *testing.T) {
 	if s, err := w.scanRows(w.now(), false); err != nil || s != "row16=newer " {
 		t.Fatalf("%s %v", s, err)
 	}
-	locks, err := w.ScanLock(ctx, nil, nil, w.now(), 10)
+	locks, err := w.ScanLock(ctx, nil, nil, w.now(), 0, 10)
 	if err != nil || len(locks) != 1 || locks[0].Lock.Op != OpPessimistic {
 		t.Fatalf("%+v %v", locks, err)
 	}
@@ -480,7 +480,7 @@ func TestLargeCommitKeepsWhatItFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.crash()
-	if locks, err := w.ScanLock(ctx, nil, nil, w.now(), 10); err != nil || len(locks) != 0 {
+	if locks, err := w.ScanLock(ctx, nil, nil, w.now(), 0, 10); err != nil || len(locks) != 0 {
 		t.Errorf("locks below what was committed over them: %+v %v", locks, err)
 	}
 	o := &ReadOptions{ReadTS: w.now(), Resolved: []CommittedTxn{{StartTS: before, CommitTS: commitTS}}}

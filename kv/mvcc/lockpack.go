@@ -25,6 +25,7 @@ type lockPack struct {
 	primary                             []byte
 	shared                              bool
 	ttlMillis, leaseMillis, heardMillis uint64 // of the newest
+	process                             uint64
 	txnSize                             uint32
 	locks                               keypack.Map  // see value
 	blocking                            int          // how many of them block reads
@@ -78,7 +79,7 @@ func (p *lockPack) view(key []byte, v keypack.Value) entry {
 	e := entry{key: key, pack: p, state: stateDurable,
 		longValue: v.B&packedLongValue != 0, valueOnDisk: v.B&packedValueOnDisk != 0}
 	e.lock = Lock{Op: Op(v.B & packedOpMask), StartTS: p.startTS, Primary: p.primary, Shared: p.shared,
-		TTLMillis: p.ttlMillis, LeaseMillis: p.leaseMillis, HeardMillis: p.heardMillis}
+		TTLMillis: p.ttlMillis, LeaseMillis: p.leaseMillis, HeardMillis: p.heardMillis, Process: p.process}
 	if e.lock.Op == OpPessimistic {
 		e.lock.ForUpdateTS = tso.Timestamp(v.A)
 	} else {
@@ -143,7 +144,7 @@ func (t *lockTable) packForLocked(l *Lock, large *largeCommit) *lockPack {
 			return p
 		}
 	}
-	p := &lockPack{startTS: l.StartTS, primary: bytes.Clone(l.Primary), shared: l.Shared, large: large}
+	p := &lockPack{startTS: l.StartTS, primary: bytes.Clone(l.Primary), shared: l.Shared, large: large, process: l.Process}
 	t.packs = append(t.packs, p)
 	return p
 }
@@ -271,10 +272,10 @@ func (t *lockTable) blockingPacksLocked() (packs []*lockPack) {
 	return packs
 }
 
-// begunPacksLocked returns the packs of transactions that began at or below ts.
-func (t *lockTable) begunPacksLocked(ts tso.Timestamp) (packs []*lockPack) {
+// begunPacksLocked returns the packs of transactions that began at or below ts, of one process unless it is 0.
+func (t *lockTable) begunPacksLocked(ts tso.Timestamp, process uint64) (packs []*lockPack) {
 	for _, p := range t.packs {
-		if p.startTS <= ts {
+		if p.startTS <= ts && (process == 0 || p.process == process) {
 			packs = append(packs, p)
 		}
 	}

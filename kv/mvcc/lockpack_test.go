@@ -65,7 +65,7 @@ func TestPrewrittenLocksArePacked(t *testing.T) {
 			t.Fatalf("a scan through packed locks: %+v, %v", page, err)
 		}
 	}
-	if info, err := w.ScanLock(ctx, key, nil, readTS, 3); err != nil || len(info) != 3 || string(info[2].Key) != "row00023458" || string(info[2].Lock.Primary) != string(primary) {
+	if info, err := w.ScanLock(ctx, key, nil, readTS, 0, 3); err != nil || len(info) != 3 || string(info[2].Key) != "row00023458" || string(info[2].Lock.Primary) != string(primary) {
 		t.Fatalf("a list of packed locks: %+v, %v", info, err)
 	}
 	for i, ms := range batches {
@@ -167,7 +167,7 @@ func TestListOfOldPackedLocks(t *testing.T) {
 		}
 	}
 	for txn, want := range []int{100, 200} {
-		locks, err := w.ScanLock(ctx, nil, nil, starts[txn], 1000)
+		locks, err := w.ScanLock(ctx, nil, nil, starts[txn], 0, 1000)
 		if err != nil || len(locks) != want {
 			t.Fatalf("%d locks as of transaction %d, want %d; %v", len(locks), txn, want, err)
 		}

@@ -63,6 +63,9 @@ type smConfig struct {
 	// collector for a while.
 	rounds, aways uint8
 
+	// known: others know at once that a client has crashed, and do not wait for its TTL.
+	known bool
+
 	// How often a message is delivered twice, an answer is lost or its client times out, a shard and a client crash,
 	// the last key moves to another shard, and 10 s pass.
 	dups, losses, crashes, deaths, splits, jumps uint8

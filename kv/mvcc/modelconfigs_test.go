@@ -205,6 +205,21 @@ func smLockConfigs(wide uint8) []smConfig {
 			txns: []smTxnSpec{smSharing(smTwoPC, 0, 1).mortal(), parent},
 		},
 		{
+			name: "ended", what: "two-phase, where others know at once that the client has crashed",
+			keys: 2, at: smApart, initial: 3, dups: wide, deaths: 1, known: true,
+			txns: []smTxnSpec{smIncrement(smTwoPC, 0, 1).mortal(), smWriter(smTwoPC, 1, 0), smReader(1, 0)},
+		},
+		{
+			name: "ended-async", what: "async, where others know at once that the client has crashed",
+			keys: 2, at: smApart, initial: 3, dups: wide, deaths: 1, known: true,
+			txns: []smTxnSpec{smWriter(smAsync, 0, 1).mortal(), smReader(1), smReader(0)},
+		},
+		{
+			name: "ended-locks", what: "locks-async, where others know at once that the client has crashed",
+			keys: 2, at: smApart, initial: 3, dups: wide, deaths: 1, known: true,
+			txns: []smTxnSpec{smPessimistic(smAsync, 0, 1).mortal(), smPessimistic(smTwoPC, 1, 0)},
+		},
+		{
 			name: "moving", what: "a snapshot that moves up under earlier reads, while others write",
 			keys: 2, at: smApart, initial: 3, deaths: wide, jumps: wide,
 			txns: []smTxnSpec{moving, smWriter(smTwoPC, 1, 0).mortal(), smWriter(smOnePC, 0)},

@@ -48,6 +48,7 @@ const (
 	mutExistsBeforeConflict
 	mutLocalClock
 	mutRollsBackEarly
+	mutTakenForEnded
 	mutGCBeforeResolve
 	mutNoFence
 	mutGCAllRollbacks

@@ -31,6 +31,7 @@ const (
 	flagPess              // status
 	flagForceSync         // status
 	flagOwner             // secondaries
+	flagEnded             // status, secondaries: the client has crashed
 )
 
 // send puts a message in flight, unless an identical one is.

@@ -71,7 +71,7 @@ func (m *smModel) inquire(from *smState, t uint8, caller smTS, learnt func(s *sm
 }
 
 func (m *smModel) mayDecide(msg *smMsg) bool {
-	return msg.flags&(flagIfMissing|flagOwner) != 0 || msg.ts2 != 0
+	return msg.flags&(flagIfMissing|flagOwner|flagEnded) != 0 || msg.ts2 != 0
 }
 
 // question is the next request of an inquiry.
@@ -86,6 +86,9 @@ func (m *smModel) question(s *smState, txn *smTxn, caller smTS) smMsg {
 		}
 		if expired(m.lockOf(s, &txn.met), msg.ts2.real(), 0) || m.mut == mutRollsBackEarly {
 			msg.flags |= flagIfMissing
+		}
+		if m.knownEnded(s, target) {
+			msg.flags |= flagIfMissing | flagEnded
 		}
 		if txn.met.op == OpPessimistic {
 			msg.flags |= flagPess
@@ -105,8 +108,16 @@ func (m *smModel) question(s *smState, txn *smTxn, caller smTS) smMsg {
 		if txn.asking == askSecondariesExpired {
 			msg.ts2 = s.now
 		}
+		if m.knownEnded(s, target) {
+			msg.flags |= flagEnded
+		}
 		return msg
 	}
+}
+
+// knownEnded reports whether others know that a client has crashed.
+func (m *smModel) knownEnded(s *smState, t uint8) bool {
+	return m.cfg.known && (s.txns[t].outcome == smDead || m.mut == mutTakenForEnded)
 }
 
 // askOnce executes one request of an inquiry.

@@ -53,6 +53,7 @@ var smRules = []smRule{
 	{mutResolverRollsBack, "outcome", "a resolver rolls back an async commit whose locks are all there", "async-pair", ""},
 	{mutAsyncIsPlain, "outcome", "a resolver judges an async commit by its primary alone", "async-pair", ""},
 	{mutLocalClock, "outcome", "whether a lock has expired is judged by a clock that is ahead", "skew", ""},
+	{mutTakenForEnded, "outcome", "a client that has not crashed is taken for ended", "ended", ""},
 	{mutRollsBackEarly, "outcome", "a missing primary is rolled back before its time", "latest", ""},
 
 	{mutLockAtSnapshot, "pessimistic locks", "a lock is granted as of the snapshot, whatever was committed since", "hot", ""},

@@ -600,6 +600,7 @@ func (m *smModel) statusRequest(s *smState, msg *smMsg) (r smReply) {
 		startTS: s.txns[t].start.real(), callerTS: msg.ts.real(), nowTS: msg.ts2.real(),
 		rollbackIfMissing:    msg.flags&flagIfMissing != 0,
 		resolvingPessimistic: msg.flags&flagPess != 0, forceSync: msg.flags&flagForceSync != 0,
+		processEnded: msg.flags&flagEnded != 0,
 	}
 	if msg.ts == smLatest {
 		q.callerTS = 0
@@ -609,7 +610,7 @@ func (m *smModel) statusRequest(s *smState, msg *smMsg) (r smReply) {
 		if err != nil {
 			return finishNothing, err
 		}
-		if do == finishRecord && s.now/smClock == s.txns[t].start/smClock {
+		if do == finishRecord && s.now/smClock == s.txns[t].start/smClock && (!q.processEnded || s.txns[t].outcome != smDead) {
 			m.fail("a lock was rolled back by others before its TTL had run out")
 		}
 		if pushTS != 0 {
@@ -659,7 +660,7 @@ func (m *smModel) secondaryRequest(s *smState, msg *smMsg) smReply {
 			r.locks |= bit(k)
 			r.min = max(r.min, s.keys[k].lock.min)
 			r.async = r.async && s.keys[k].lock.async
-			alive = alive || !expired(v.lock, msg.ts2.real(), 0)
+			alive = alive || msg.flags&flagEnded == 0 && !expired(v.lock, msg.ts2.real(), 0)
 		case secondaryCommitted:
 			st.CommitTS = v.ownCommitTS
 		case secondaryRolledBack:
@@ -671,7 +672,7 @@ func (m *smModel) secondaryRequest(s *smState, msg *smMsg) smReply {
 	if st.CommitTS != 0 && st.RolledBack {
 		m.fail("I3: one transaction has been committed and rolled back")
 	}
-	if decideMissingSecondary(&st, msg.flags&flagOwner != 0, msg.ts2 != 0, alive) {
+	if decideMissingSecondary(&st, msg.flags&flagOwner != 0, msg.ts2 != 0 || msg.flags&flagEnded != 0, alive) {
 		for rest := missing; rest != 0; {
 			var k uint8
 			rest, k = rest.next()

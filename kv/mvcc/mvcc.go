@@ -61,8 +61,11 @@ type Lock struct {
 	// ttlInForce. 0: the TTL alone counts. HeardMillis is the time of the last such request, by lockTable.millis.
 	// Neither leaves the shard's memory.
 	LeaseMillis, HeardMillis uint64
-	MinCommitTS              tso.Timestamp // the transaction commits at or above this
-	Value                    []byte
+	// Process identifies the process of the transaction, so that its locks are found when it ends: see ScanLock. 0: unknown.
+	// It does not leave the shard's memory either.
+	Process     uint64
+	MinCommitTS tso.Timestamp // the transaction commits at or above this
+	Value       []byte
 	// ForUpdateTS, of an OpPessimistic lock: nothing newer was committed on the key when it was granted.
 	ForUpdateTS tso.Timestamp
 	// Secondaries, of the primary of an async commit: the other keys of the transaction.

@@ -103,14 +103,41 @@ func (w *writer) putCell(b *storage.Batch, observer uint64, key []byte, c notify
 	b.Put(w.key, w.value)
 }
 
-// NotifyScan returns up to limit cells of an observer in [start, end). A page ends early when its keys have maxBytes.
+// NotifyScan returns up to limit cells of an observer in [start, end). A page ends early when its keys have maxBytes. It waits until the
+// commits that wrote the cells are durable: a cell that was seen tells of a change that no crash takes back.
 func (s *State) NotifyScan(ctx context.Context, start, end []byte, observer uint64, limit, maxBytes int) (p NotifyPage, err error) {
 	if limit <= 0 || observer == 0 {
 		return p, &InvalidRequestError{Detail: fmt.Sprintf("scan for %d cells of observer %d", limit, observer)}
 	}
 	if len(end) == len(start)+1 && end[len(start)] == 0 && bytes.HasPrefix(end, start) {
-		return s.notifyGet(start, observer)
+		p, err = s.notifyGet(start, observer)
+	} else {
+		p, err = s.notifyPage(ctx, start, end, observer, limit, maxBytes)
 	}
+	if err == nil {
+		err = s.awaitCells(ctx, p.Cells)
+	}
+	return p, err
+}
+
+// awaitCells waits until cells that were read are durable: the batch that writes one has an entry for its key in the lock table until
+// then.
+func (s *State) awaitCells(ctx context.Context, cells []NotifyCell) error {
+	if s.locks.blocking.Load() == 0 {
+		return nil
+	}
+	for i := range cells {
+		if wait := s.locks.waitChan(cells[i].Key); wait != nil {
+			if err := s.wait(ctx, wait); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// notifyPage reads the cells of NotifyScan.
+func (s *State) notifyPage(ctx context.Context, start, end []byte, observer uint64, limit, maxBytes int) (p NotifyPage, err error) {
 	it, err := s.eng.NewRangeIter(appendNotifyKey(nil, observer, start), appendNotifyUpper(nil, observer, end))
 	if err != nil {
 		return p, err
@@ -140,7 +167,7 @@ func (s *State) NotifyScan(ctx context.Context, start, end []byte, observer uint
 	return p, it.Error()
 }
 
-// notifyGet is NotifyScan of one key.
+// notifyGet is notifyPage of one key.
 func (s *State) notifyGet(key []byte, observer uint64) (p NotifyPage, err error) {
 	it, err := s.eng.NewPointIter(storage.PointRead)
 	if err != nil {

@@ -31,6 +31,7 @@ type PrewriteRequest struct {
 	// LeaseMillis is the time after which the owner's next heartbeat is late: until then after each of its requests the
 	// lock is valid, even if the oracle's clock jumps beyond the TTL.
 	LeaseMillis uint64
+	Process     uint64 // of the transaction; 0: nobody will ask for the locks of that process
 	TxnSize     uint32
 	// TryOnePC: Mutations is the whole transaction; commit it in one atomic batch.
 	TryOnePC bool
@@ -397,7 +398,7 @@ func (w *writer) fillEntries(args *PrewriteRequest, onePC bool) {
 		e.onePC = onePC
 		e.lock.Primary = primary
 		e.lock.TTLMillis = args.TTLMillis
-		e.lock.LeaseMillis, e.lock.HeardMillis = args.LeaseMillis, heard
+		e.lock.LeaseMillis, e.lock.HeardMillis, e.lock.Process = args.LeaseMillis, heard, args.Process
 		e.lock.TxnSize = args.TxnSize
 		if onePC {
 			continue

@@ -26,9 +26,9 @@ func (s *State) ResolveLock(ctx context.Context, adm Admission, keys [][]byte, s
 
 // ScanLock lists up to limit locks of [start, end) whose start_ts is at or below maxTS, in key
 // order; of a key that several share, all of them. Locks of one-phase commits under way are not
-// among them: they go by themselves. From
+// among them: they go by themselves. process != 0 lists only those of transactions of that process; otherwise, from
 // now on no transaction commits at or below maxTS here that was not listed or committed already.
-func (s *State) ScanLock(ctx context.Context, start, end []byte, maxTS tso.Timestamp, limit int) ([]LockInfo, error) {
+func (s *State) ScanLock(ctx context.Context, start, end []byte, maxTS tso.Timestamp, process uint64, limit int) ([]LockInfo, error) {
 	if maxTS != tso.MaxTimestamp {
 		if err := s.BeginRead(ctx, maxTS); err != nil {
 			return nil, err
@@ -38,24 +38,24 @@ func (s *State) ScanLock(ctx context.Context, start, end []byte, maxTS tso.Times
 	s.locks.mu.RLock()
 	defer s.locks.mu.RUnlock()
 	// Millions of packed locks of a younger transaction are not looked at: writers wait for mu.
-	s.locks.ascendPackedLocked(s.locks.begunPacksLocked(maxTS), start, end, func(e *entry) bool {
+	s.locks.ascendPackedLocked(s.locks.begunPacksLocked(maxTS, process), start, end, func(e *entry) bool {
 		if len(locks) >= limit {
 			return false
 		}
 		if e.onePC {
 			return true
 		}
-		locks = appendLockInfo(locks, e, &e.lock, maxTS)
+		locks = appendLockInfo(locks, e, &e.lock, maxTS, process)
 		for i := range e.sharers {
-			locks = appendLockInfo(locks, e, &e.sharers[i], maxTS)
+			locks = appendLockInfo(locks, e, &e.sharers[i], maxTS, process)
 		}
 		return true
 	})
 	return locks, nil
 }
 
-func appendLockInfo(locks []LockInfo, e *entry, l *Lock, maxTS tso.Timestamp) []LockInfo {
-	if l.StartTS > maxTS {
+func appendLockInfo(locks []LockInfo, e *entry, l *Lock, maxTS tso.Timestamp, process uint64) []LockInfo {
+	if l.StartTS > maxTS || process != 0 && l.Process != process {
 		return locks
 	}
 	return append(locks, LockInfo{Key: bytes.Clone(e.key), Lock: l.detached(), Waiters: e.waitersLocked()})

@@ -9,12 +9,13 @@ import (
 
 // CheckSecondaryLocksRequest: Keys ascending. Keys without lock or record are decided, by a rollback
 // record, if Owner (the transaction's own client aborts it) or if NowTS != 0: the caller has found
-// the primary's TTL run out as of NowTS, and so have those of the locks met.
+// the primary's TTL run out as of NowTS, and so have those of the locks met. ProcessEnded: the TTL does not matter.
 type CheckSecondaryLocksRequest struct {
 	Ranges         []RangeRef
 	Keys           [][]byte
 	StartTS, NowTS tso.Timestamp
 	Owner          bool
+	ProcessEnded   bool
 }
 
 // CheckSecondaryLocks returns the status of an async commit according to keys. A missing lock, if it may be decided,
@@ -64,7 +65,7 @@ func (w *writer) checkSecondaries(adm Admission, args *CheckSecondaryLocksReques
 		switch decideSecondary(args.StartTS, &v) {
 		case secondaryLocked:
 			st.Locks = append(st.Locks, KeyLockedError{Key: bytes.Clone(key), Lock: v.lock.detached()})
-			alive = alive || !expired(v.lock, args.NowTS, w.s.locks.silent(v.lock))
+			alive = alive || !args.ProcessEnded && !expired(v.lock, args.NowTS, w.s.locks.silent(v.lock))
 		case secondaryCommitted:
 			st.CommitTS = v.ownCommitTS
 		case secondaryRolledBack:
@@ -77,7 +78,7 @@ func (w *writer) checkSecondaries(adm Admission, args *CheckSecondaryLocksReques
 		f.abort()
 		return SecondaryStatus{}, nil, corrupt(args.Keys[0], "one transaction has been committed and rolled back")
 	}
-	if decideMissingSecondary(&st, args.Owner, args.NowTS != 0, alive) {
+	if decideMissingSecondary(&st, args.Owner, args.NowTS != 0 || args.ProcessEnded, alive) {
 		for _, i := range missing {
 			e, _ := w.s.locks.get(args.Keys[i])
 			f.add(finishRecord, args.Keys[i], e)

@@ -91,7 +91,7 @@ func (s *transcript) command(d *datadriven.TestData) (string, error) {
 	case "scan":
 		return s.scan(ctx, d)
 	case "scanlock":
-		locks, err := s.ScanLock(ctx, nil, nil, s.at(d, "ts"), 100)
+		locks, err := s.ScanLock(ctx, nil, nil, s.at(d, "ts"), 0, 100)
 		var out strings.Builder
 		for i := range locks {
 			fmt.Fprint(&out, showLock(locks[i].Key, &locks[i].Lock))

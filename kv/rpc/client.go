@@ -151,7 +151,7 @@ func (s *Shard) WaitForRelease(context.Context, []byte, tso.Timestamp) error {
 func (s *Shard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.Prewrite, &kvpb.PrewriteRequest{
 		Ranges: encodeRefs(req.Ranges), Mutations: encodeMutations(req.Mutations), Notify: encodeNotifySets(req.Notify), Primary: req.Primary,
-		StartTs: uint64(req.StartTS), TtlMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis, TxnSize: req.TxnSize,
+		StartTs: uint64(req.StartTS), TtlMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis, Process: req.Process, TxnSize: req.TxnSize,
 		TryOnePc: req.TryOnePC, MaxCommitTs: uint64(req.MaxCommitTS), ReadTs: uint64(req.ReadTS), Async: req.Async,
 		Secondaries: req.Secondaries, FloorTs: uint64(req.FloorTS), Reads: encodeSpans(req.Reads)})
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *Shard) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusReques
 	res, err := s.statuses.ask(ctx, &kvpb.CheckTxnStatusRequest{
 		Range: encodeRef(req.Range), Primary: req.Primary, StartTs: uint64(req.StartTS),
 		CallerTs: uint64(req.CallerTS), NowTs: uint64(req.NowTS), RollbackIfMissing: req.RollbackIfMissing,
-		ResolvingPessimistic: req.ResolvingPessimistic, ForceSync: req.ForceSync})
+		ResolvingPessimistic: req.ResolvingPessimistic, ProcessEnded: req.ProcessEnded, ForceSync: req.ForceSync})
 	if err != nil {
 		return mvcc.TxnStatus{}, err
 	}
@@ -211,7 +211,7 @@ func (s *Shard) Heartbeat(ctx context.Context, req *kv.HeartbeatRequest) (uint64
 // ScanLock implements kv.Shard.
 func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.LockInfo, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.ScanLock, &kvpb.ScanLockRequest{Range: encodeRef(req.Range),
-		Span: encodeSpan(req.Span), MaxTs: uint64(req.MaxTS), Limit: uint64(req.Limit)})
+		Span: encodeSpan(req.Span), MaxTs: uint64(req.MaxTS), Process: req.Process, Limit: uint64(req.Limit)})
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (s *Shard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksRequest) (
 	res, err := call(ctx, s.name, s.opts, s.client.AcquireLocks, &kvpb.AcquireLocksRequest{Ranges: encodeRefs(req.Ranges),
 		Keys: req.Keys, Primary: req.Primary, StartTs: uint64(req.StartTS), ReadTs: uint64(req.ReadTS), TtlMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis,
 		WaitNanos: uint64(max(0, min(req.Wait, s.opts.Timeout/2))), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: uint64(req.Alive),
-		Existence: req.Existence, TxnLocks: req.TxnLocks})
+		Existence: req.Existence, TxnLocks: req.TxnLocks, Process: req.Process})
 	if err != nil {
 		return kv.AcquireLocksResponse{}, err
 	}
@@ -247,7 +247,7 @@ func (s *Shard) ReleaseLocks(ctx context.Context, req *kv.ReleaseLocksRequest) e
 // CheckSecondaryLocks implements kv.Shard.
 func (s *Shard) CheckSecondaryLocks(ctx context.Context, req *kv.CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error) {
 	res, err := s.secondaries.ask(ctx, &kvpb.CheckSecondaryLocksRequest{
-		Ranges: encodeRefs(req.Ranges), Keys: req.Keys, StartTs: uint64(req.StartTS), NowTs: uint64(req.NowTS), Owner: req.Owner})
+		Ranges: encodeRefs(req.Ranges), Keys: req.Keys, StartTs: uint64(req.StartTS), NowTs: uint64(req.NowTS), Owner: req.Owner, ProcessEnded: req.ProcessEnded})
 	if err != nil {
 		return mvcc.SecondaryStatus{}, err
 	}

@@ -73,7 +73,7 @@ func (s *shardServer) Scan(ctx context.Context, req *kvpb.ScanRequest) (*kvpb.Sc
 func (s *shardServer) Prewrite(ctx context.Context, req *kvpb.PrewriteRequest) (*kvpb.PrewriteResponse, error) {
 	res, err := s.shard.Prewrite(ctx, &kv.PrewriteRequest{
 		Ranges: decodeRefs(req.Ranges), Mutations: decodeMutations(req.Mutations), Notify: decodeNotifySets(req.Notify), Primary: req.Primary,
-		StartTS: tso.Timestamp(req.StartTs), TTLMillis: req.TtlMillis, LeaseMillis: req.LeaseMillis, TxnSize: req.TxnSize,
+		StartTS: tso.Timestamp(req.StartTs), TTLMillis: req.TtlMillis, LeaseMillis: req.LeaseMillis, Process: req.Process, TxnSize: req.TxnSize,
 		TryOnePC: req.TryOnePc, MaxCommitTS: tso.Timestamp(req.MaxCommitTs), ReadTS: tso.Timestamp(req.ReadTs), Async: req.Async,
 		Secondaries: req.Secondaries, FloorTS: tso.Timestamp(req.FloorTs), Reads: decodeSpans(req.Reads)})
 	return serve(ctx, err,
@@ -100,7 +100,7 @@ func (s *shardServer) CheckTxnStatus(ctx context.Context, req *kvpb.CheckTxnStat
 	st, err := s.shard.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{
 		Range: decodeRef(req.Range), Primary: req.Primary, StartTS: tso.Timestamp(req.StartTs),
 		CallerTS: tso.Timestamp(req.CallerTs), NowTS: tso.Timestamp(req.NowTs), RollbackIfMissing: req.RollbackIfMissing,
-		ResolvingPessimistic: req.ResolvingPessimistic, ForceSync: req.ForceSync})
+		ResolvingPessimistic: req.ResolvingPessimistic, ProcessEnded: req.ProcessEnded, ForceSync: req.ForceSync})
 	out := &kvpb.CheckTxnStatusResponse{CommitTs: uint64(st.CommitTS), RolledBack: st.RolledBack, Undecided: st.Undecided}
 	if st.Lock != nil {
 		out.Lock = encodeLock(st.Lock)
@@ -127,7 +127,7 @@ func (s *shardServer) Heartbeat(ctx context.Context, req *kvpb.HeartbeatRequest)
 // ScanLock implements the service.
 func (s *shardServer) ScanLock(ctx context.Context, req *kvpb.ScanLockRequest) (*kvpb.ScanLockResponse, error) {
 	locks, err := s.shard.ScanLock(ctx, &kv.ScanLockRequest{Range: decodeRef(req.Range), Span: decodeSpan(req.Span),
-		MaxTS: tso.Timestamp(req.MaxTs), Limit: int(req.Limit)})
+		MaxTS: tso.Timestamp(req.MaxTs), Process: req.Process, Limit: int(req.Limit)})
 	return serve(ctx, err, &kvpb.ScanLockResponse{Locks: encodeLockInfos(locks)},
 		func(e *kvpb.Error) *kvpb.ScanLockResponse { return &kvpb.ScanLockResponse{Error: e} })
 }
@@ -137,7 +137,7 @@ func (s *shardServer) AcquireLocks(ctx context.Context, req *kvpb.AcquireLocksRe
 	res, err := s.shard.AcquireLocks(ctx, &kv.AcquireLocksRequest{Ranges: decodeRefs(req.Ranges), Keys: req.Keys, Primary: req.Primary,
 		StartTS: tso.Timestamp(req.StartTs), ReadTS: tso.Timestamp(req.ReadTs), TTLMillis: req.TtlMillis, LeaseMillis: req.LeaseMillis,
 		Wait: time.Duration(min(req.WaitNanos, math.MaxInt64)), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: tso.Timestamp(req.Alive), Existence: req.Existence,
-		TxnLocks: req.TxnLocks})
+		TxnLocks: req.TxnLocks, Process: req.Process})
 	return serve(ctx, err, &kvpb.AcquireLocksResponse{LockedAt: encodeTimestamps(res.LockedAt), Exists: res.Exists},
 		func(e *kvpb.Error) *kvpb.AcquireLocksResponse { return &kvpb.AcquireLocksResponse{Error: e} })
 }
@@ -152,7 +152,7 @@ func (s *shardServer) ReleaseLocks(ctx context.Context, req *kvpb.ReleaseLocksRe
 // CheckSecondaryLocks implements the service.
 func (s *shardServer) CheckSecondaryLocks(ctx context.Context, req *kvpb.CheckSecondaryLocksRequest) (*kvpb.CheckSecondaryLocksResponse, error) {
 	st, err := s.shard.CheckSecondaryLocks(ctx, &kv.CheckSecondaryLocksRequest{Ranges: decodeRefs(req.Ranges), Keys: req.Keys,
-		StartTS: tso.Timestamp(req.StartTs), NowTS: tso.Timestamp(req.NowTs), Owner: req.Owner})
+		StartTS: tso.Timestamp(req.StartTs), NowTS: tso.Timestamp(req.NowTs), Owner: req.Owner, ProcessEnded: req.ProcessEnded})
 	return serve(ctx, err, &kvpb.CheckSecondaryLocksResponse{
 		CommitTs: uint64(st.CommitTS), RolledBack: st.RolledBack, Locks: encodeLocks(st.Locks)},
 		func(e *kvpb.Error) *kvpb.CheckSecondaryLocksResponse {

@@ -2,8 +2,6 @@ package rpc
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"log/slog"
 	"maps"
 	"slices"
@@ -27,6 +25,8 @@ const (
 	outBytes = 64 << 20
 	// maxLost is the number of lost channels that are listed one by one.
 	maxLost = 10_000
+	// leaveTimeout bounds the wait at Close until the Exchange knows that the process ends; it notices anyway, later.
+	leaveTimeout = time.Second
 )
 
 // UnavailableError: the Exchange does not answer. What was requested has no effect.
@@ -69,13 +69,11 @@ type announced struct {
 	over     bool // its end is on its way
 }
 
-// Connect connects hub by conn, which stays the caller's, until Close.
-func Connect(conn grpc.ClientConnInterface, hub *notify.Hub, log *slog.Logger) *Client {
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // crypto/rand.Read never fails.
+// Connect connects hub by conn, which stays the caller's, until Close. process identifies this process in the cluster.
+func Connect(conn grpc.ClientConnInterface, process uint64, hub *notify.Hub, log *slog.Logger) *Client {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Client{
-		client: notifypb.NewNotificationsClient(conn), hub: hub, log: log, process: binary.BigEndian.Uint64(id[:]),
+		client: notifypb.NewNotificationsClient(conn), hub: hub, log: log, process: process,
 		stop: stop, stopped: make(chan struct{}), changed: make(chan struct{}),
 		refs: map[string]int{}, announced: map[uint64]*announced{}, lost: map[string]struct{}{},
 	}
@@ -84,8 +82,14 @@ func Connect(conn grpc.ClientConnInterface, hub *notify.Hub, log *slog.Logger) *
 	return c
 }
 
-// Close ends the connection and the listeners.
+// Close ends the connection and the listeners: the process ends, and has no more transactions.
 func (c *Client) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	err := c.request(ctx, func(id uint64) *notifypb.Request { return &notifypb.Request{Kind: &notifypb.Request_Leave{Leave: id}} })
+	if err != nil {
+		c.log.Debug("the tso process was not told that this process ends", "err", err)
+	}
 	c.stop()
 	<-c.stopped
 }
@@ -237,6 +241,9 @@ func (c *Client) handle(s *connection, e *notifypb.Events) {
 	c.hub.Lose(e.Lost)
 	if e.LostAll {
 		c.hub.LoseAll()
+	}
+	if e.Ended {
+		c.hub.ProcessEnded()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

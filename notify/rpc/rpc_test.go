@@ -70,7 +70,7 @@ func (c *cluster) start(addr string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.listener, c.addr, c.exchange = &cutter{Listener: l}, l.Addr().String(), notify.NewExchange(0)
+	c.listener, c.addr, c.exchange = &cutter{Listener: l}, l.Addr().String(), notify.NewExchange(notify.ExchangeOptions{})
 	g := tsorpc.NewGRPCServer()
 	Register(g, c.exchange)
 	served := make(chan struct{})
@@ -94,7 +94,7 @@ func (c *cluster) hub() *notify.Hub {
 		c.t.Fatal(err)
 	}
 	hub := notify.New(notify.Options{})
-	client := Connect(conn, hub, slog.New(slog.DiscardHandler))
+	client := Connect(conn, rand.Uint64(), hub, slog.New(slog.DiscardHandler))
 	c.t.Cleanup(func() {
 		client.Close()
 		conn.Close()
@@ -227,7 +227,7 @@ func TestUnavailable(t *testing.T) {
 	}
 	defer conn.Close()
 	hub := notify.New(notify.Options{})
-	client := Connect(conn, hub, slog.New(slog.DiscardHandler))
+	client := Connect(conn, rand.Uint64(), hub, slog.New(slog.DiscardHandler))
 	defer client.Close()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(errkind.New(errkind.Canceled, "canceled")) })

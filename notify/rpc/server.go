@@ -84,6 +84,8 @@ func receive(stream grpc.BidiStreamingServer[notifypb.Request, notifypb.Events],
 			m.Cancel(kind.Cancel)
 		case *notifypb.Request_Lose:
 			m.Lose(kind.Lose)
+		case *notifypb.Request_Leave:
+			m.Goodbye(kind.Leave)
 		}
 	}
 }
@@ -120,6 +122,8 @@ func appendEvent(batch *notifypb.Events, e *notify.Event) (size int) {
 		batch.Lost = append(batch.Lost, e.Lost)
 	case e.LostAll:
 		batch.LostAll = true
+	case e.Ended:
+		batch.Ended = true
 	default:
 		batch.Messages = append(batch.Messages, encodeMessage(&e.Message))
 	}

@@ -895,6 +895,7 @@ type PrewriteRequest struct {
 	Reads         []*Span                `protobuf:"bytes,13,rep,name=reads,proto3" json:"reads,omitempty"`
 	LeaseMillis   uint64                 `protobuf:"varint,14,opt,name=lease_millis,json=leaseMillis,proto3" json:"lease_millis,omitempty"`
 	Notify        []*NotifySet           `protobuf:"bytes,15,rep,name=notify,proto3" json:"notify,omitempty"`
+	Process       uint64                 `protobuf:"fixed64,16,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1032,6 +1033,13 @@ func (x *PrewriteRequest) GetNotify() []*NotifySet {
 		return x.Notify
 	}
 	return nil
+}
+
+func (x *PrewriteRequest) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
 }
 
 type PrewriteResponse struct {
@@ -1292,6 +1300,7 @@ type CheckTxnStatusRequest struct {
 	RollbackIfMissing    bool                   `protobuf:"varint,6,opt,name=rollback_if_missing,json=rollbackIfMissing,proto3" json:"rollback_if_missing,omitempty"`
 	ResolvingPessimistic bool                   `protobuf:"varint,7,opt,name=resolving_pessimistic,json=resolvingPessimistic,proto3" json:"resolving_pessimistic,omitempty"`
 	ForceSync            bool                   `protobuf:"varint,8,opt,name=force_sync,json=forceSync,proto3" json:"force_sync,omitempty"`
+	ProcessEnded         bool                   `protobuf:"varint,9,opt,name=process_ended,json=processEnded,proto3" json:"process_ended,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -1378,6 +1387,13 @@ func (x *CheckTxnStatusRequest) GetResolvingPessimistic() bool {
 func (x *CheckTxnStatusRequest) GetForceSync() bool {
 	if x != nil {
 		return x.ForceSync
+	}
+	return false
+}
+
+func (x *CheckTxnStatusRequest) GetProcessEnded() bool {
+	if x != nil {
+		return x.ProcessEnded
 	}
 	return false
 }
@@ -1756,6 +1772,7 @@ type ScanLockRequest struct {
 	Span          *Span                  `protobuf:"bytes,2,opt,name=span,proto3" json:"span,omitempty"`
 	MaxTs         uint64                 `protobuf:"fixed64,3,opt,name=max_ts,json=maxTs,proto3" json:"max_ts,omitempty"`
 	Limit         uint64                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Process       uint64                 `protobuf:"fixed64,5,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1814,6 +1831,13 @@ func (x *ScanLockRequest) GetMaxTs() uint64 {
 func (x *ScanLockRequest) GetLimit() uint64 {
 	if x != nil {
 		return x.Limit
+	}
+	return 0
+}
+
+func (x *ScanLockRequest) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
 	}
 	return 0
 }
@@ -1945,6 +1969,7 @@ type AcquireLocksRequest struct {
 	Existence     bool                   `protobuf:"varint,11,opt,name=existence,proto3" json:"existence,omitempty"`
 	LeaseMillis   uint64                 `protobuf:"varint,12,opt,name=lease_millis,json=leaseMillis,proto3" json:"lease_millis,omitempty"`
 	TxnLocks      uint32                 `protobuf:"varint,13,opt,name=txn_locks,json=txnLocks,proto3" json:"txn_locks,omitempty"`
+	Process       uint64                 `protobuf:"fixed64,14,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2066,6 +2091,13 @@ func (x *AcquireLocksRequest) GetLeaseMillis() uint64 {
 func (x *AcquireLocksRequest) GetTxnLocks() uint32 {
 	if x != nil {
 		return x.TxnLocks
+	}
+	return 0
+}
+
+func (x *AcquireLocksRequest) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
 	}
 	return 0
 }
@@ -2205,6 +2237,7 @@ type CheckSecondaryLocksRequest struct {
 	StartTs       uint64                 `protobuf:"fixed64,3,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
 	NowTs         uint64                 `protobuf:"fixed64,4,opt,name=now_ts,json=nowTs,proto3" json:"now_ts,omitempty"`
 	Owner         bool                   `protobuf:"varint,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	ProcessEnded  bool                   `protobuf:"varint,6,opt,name=process_ended,json=processEnded,proto3" json:"process_ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2270,6 +2303,13 @@ func (x *CheckSecondaryLocksRequest) GetNowTs() uint64 {
 func (x *CheckSecondaryLocksRequest) GetOwner() bool {
 	if x != nil {
 		return x.Owner
+	}
+	return false
+}
+
+func (x *CheckSecondaryLocksRequest) GetProcessEnded() bool {
+	if x != nil {
+		return x.ProcessEnded
 	}
 	return false
 }
@@ -5840,7 +5880,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x06notify\x18\x06 \x01(\rR\x06notify\";\n" +
 	"\tNotifySet\x12\x10\n" +
 	"\x03hop\x18\x01 \x01(\rR\x03hop\x12\x1c\n" +
-	"\tobservers\x18\x02 \x03(\x04R\tobservers\"\x96\x04\n" +
+	"\tobservers\x18\x02 \x03(\x04R\tobservers\"\xb0\x04\n" +
 	"\x0fPrewriteRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x125\n" +
 	"\tmutations\x18\x02 \x03(\v2\x17.percodb.kv.v1.MutationR\tmutations\x12\x18\n" +
@@ -5859,7 +5899,8 @@ const file_kv_proto_rawDesc = "" +
 	"\bfloor_ts\x18\f \x01(\x06R\afloorTs\x12)\n" +
 	"\x05reads\x18\r \x03(\v2\x13.percodb.kv.v1.SpanR\x05reads\x12!\n" +
 	"\flease_millis\x18\x0e \x01(\x04R\vleaseMillis\x120\n" +
-	"\x06notify\x18\x0f \x03(\v2\x18.percodb.kv.v1.NotifySetR\x06notify\"\xa1\x01\n" +
+	"\x06notify\x18\x0f \x03(\v2\x18.percodb.kv.v1.NotifySetR\x06notify\x12\x18\n" +
+	"\aprocess\x18\x10 \x01(\x06R\aprocess\"\xa1\x01\n" +
 	"\x10PrewriteResponse\x12'\n" +
 	"\x10one_pc_commit_ts\x18\x01 \x01(\x06R\ronePcCommitTs\x12\"\n" +
 	"\rmin_commit_ts\x18\x02 \x01(\x06R\vminCommitTs\x12\x14\n" +
@@ -5876,7 +5917,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x19\n" +
 	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\";\n" +
 	"\rEmptyResponse\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xb3\x02\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xd8\x02\n" +
 	"\x15CheckTxnStatusRequest\x12-\n" +
 	"\x05range\x18\x01 \x01(\v2\x17.percodb.kv.v1.RangeRefR\x05range\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\fR\aprimary\x12\x19\n" +
@@ -5886,7 +5927,8 @@ const file_kv_proto_rawDesc = "" +
 	"\x13rollback_if_missing\x18\x06 \x01(\bR\x11rollbackIfMissing\x123\n" +
 	"\x15resolving_pessimistic\x18\a \x01(\bR\x14resolvingPessimistic\x12\x1d\n" +
 	"\n" +
-	"force_sync\x18\b \x01(\bR\tforceSync\"\xc9\x01\n" +
+	"force_sync\x18\b \x01(\bR\tforceSync\x12#\n" +
+	"\rprocess_ended\x18\t \x01(\bR\fprocessEnded\"\xc9\x01\n" +
 	"\x16CheckTxnStatusResponse\x12\x1b\n" +
 	"\tcommit_ts\x18\x01 \x01(\x06R\bcommitTs\x12\x1f\n" +
 	"\vrolled_back\x18\x02 \x01(\bR\n" +
@@ -5914,19 +5956,20 @@ const file_kv_proto_rawDesc = "" +
 	"\x11HeartbeatResponse\x12\x1d\n" +
 	"\n" +
 	"ttl_millis\x18\x01 \x01(\x04R\tttlMillis\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\x96\x01\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xb0\x01\n" +
 	"\x0fScanLockRequest\x12-\n" +
 	"\x05range\x18\x01 \x01(\v2\x17.percodb.kv.v1.RangeRefR\x05range\x12'\n" +
 	"\x04span\x18\x02 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span\x12\x15\n" +
 	"\x06max_ts\x18\x03 \x01(\x06R\x05maxTs\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x04R\x05limit\"m\n" +
+	"\x05limit\x18\x04 \x01(\x04R\x05limit\x12\x18\n" +
+	"\aprocess\x18\x05 \x01(\x06R\aprocess\"m\n" +
 	"\x10ScanLockResponse\x12-\n" +
 	"\x05locks\x18\x01 \x03(\v2\x17.percodb.kv.v1.LockInfoR\x05locks\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"_\n" +
 	"\bLockInfo\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12'\n" +
 	"\x04lock\x18\x02 \x01(\v2\x13.percodb.kv.v1.LockR\x04lock\x12\x18\n" +
-	"\awaiters\x18\x03 \x03(\x06R\awaiters\"\x93\x03\n" +
+	"\awaiters\x18\x03 \x03(\x06R\awaiters\"\xad\x03\n" +
 	"\x13AcquireLocksRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x18\n" +
@@ -5944,7 +5987,8 @@ const file_kv_proto_rawDesc = "" +
 	" \x01(\x06R\x05alive\x12\x1c\n" +
 	"\texistence\x18\v \x01(\bR\texistence\x12!\n" +
 	"\flease_millis\x18\f \x01(\x04R\vleaseMillis\x12\x1b\n" +
-	"\ttxn_locks\x18\r \x01(\rR\btxnLocks\"w\n" +
+	"\ttxn_locks\x18\r \x01(\rR\btxnLocks\x12\x18\n" +
+	"\aprocess\x18\x0e \x01(\x06R\aprocess\"w\n" +
 	"\x14AcquireLocksResponse\x12\x1b\n" +
 	"\tlocked_at\x18\x01 \x03(\x06R\blockedAt\x12\x16\n" +
 	"\x06exists\x18\x02 \x03(\bR\x06exists\x12*\n" +
@@ -5953,13 +5997,14 @@ const file_kv_proto_rawDesc = "" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x19\n" +
 	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\x12\"\n" +
-	"\rfor_update_ts\x18\x04 \x01(\x06R\vforUpdateTs\"\xa9\x01\n" +
+	"\rfor_update_ts\x18\x04 \x01(\x06R\vforUpdateTs\"\xce\x01\n" +
 	"\x1aCheckSecondaryLocksRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x19\n" +
 	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\x12\x15\n" +
 	"\x06now_ts\x18\x04 \x01(\x06R\x05nowTs\x12\x14\n" +
-	"\x05owner\x18\x05 \x01(\bR\x05owner\"\xb7\x01\n" +
+	"\x05owner\x18\x05 \x01(\bR\x05owner\x12#\n" +
+	"\rprocess_ended\x18\x06 \x01(\bR\fprocessEnded\"\xb7\x01\n" +
 	"\x1bCheckSecondaryLocksResponse\x12\x1b\n" +
 	"\tcommit_ts\x18\x01 \x01(\x06R\bcommitTs\x12\x1f\n" +
 	"\vrolled_back\x18\x02 \x01(\bR\n" +

@@ -34,6 +34,7 @@ type Request struct {
 	//	*Request_Publish
 	//	*Request_Cancel
 	//	*Request_Lose
+	//	*Request_Leave
 	Kind          isRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -139,6 +140,15 @@ func (x *Request) GetLose() uint64 {
 	return 0
 }
 
+func (x *Request) GetLeave() uint64 {
+	if x != nil {
+		if x, ok := x.Kind.(*Request_Leave); ok {
+			return x.Leave
+		}
+	}
+	return 0
+}
+
 type isRequest_Kind interface {
 	isRequest_Kind()
 }
@@ -171,6 +181,10 @@ type Request_Lose struct {
 	Lose uint64 `protobuf:"varint,7,opt,name=lose,proto3,oneof"`
 }
 
+type Request_Leave struct {
+	Leave uint64 `protobuf:"varint,8,opt,name=leave,proto3,oneof"` // the process ends; acknowledged
+}
+
 func (*Request_Hello) isRequest_Kind() {}
 
 func (*Request_Subscribe) isRequest_Kind() {}
@@ -184,6 +198,8 @@ func (*Request_Publish) isRequest_Kind() {}
 func (*Request_Cancel) isRequest_Kind() {}
 
 func (*Request_Lose) isRequest_Kind() {}
+
+func (*Request_Leave) isRequest_Kind() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -431,6 +447,7 @@ type Events struct {
 	Messages      []*Message             `protobuf:"bytes,2,rep,name=messages,proto3" json:"messages,omitempty"`
 	Lost          []string               `protobuf:"bytes,3,rep,name=lost,proto3" json:"lost,omitempty"`
 	LostAll       bool                   `protobuf:"varint,4,opt,name=lost_all,json=lostAll,proto3" json:"lost_all,omitempty"`
+	Ended         bool                   `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"` // another process has ended
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,11 +510,18 @@ func (x *Events) GetLostAll() bool {
 	return false
 }
 
+func (x *Events) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
 var File_listen_proto protoreflect.FileDescriptor
 
 const file_listen_proto_rawDesc = "" +
 	"\n" +
-	"\flisten.proto\x12\x11percodb.notify.v1\"\xe4\x02\n" +
+	"\flisten.proto\x12\x11percodb.notify.v1\"\xfc\x02\n" +
 	"\aRequest\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.percodb.notify.v1.HelloH\x00R\x05hello\x12;\n" +
 	"\tsubscribe\x18\x02 \x01(\v2\x1b.percodb.notify.v1.ChannelsH\x00R\tsubscribe\x12?\n" +
@@ -505,7 +529,8 @@ const file_listen_proto_rawDesc = "" +
 	"\bannounce\x18\x04 \x01(\v2\x1b.percodb.notify.v1.ChannelsH\x00R\bannounce\x126\n" +
 	"\apublish\x18\x05 \x01(\v2\x1a.percodb.notify.v1.PublishH\x00R\apublish\x12\x18\n" +
 	"\x06cancel\x18\x06 \x01(\x04H\x00R\x06cancel\x12\x14\n" +
-	"\x04lose\x18\a \x01(\x04H\x00R\x04loseB\x06\n" +
+	"\x04lose\x18\a \x01(\x04H\x00R\x04lose\x12\x16\n" +
+	"\x05leave\x18\b \x01(\x04H\x00R\x05leaveB\x06\n" +
 	"\x04kind\"\xa7\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\x06R\aprocess\x12\x1a\n" +
@@ -522,12 +547,13 @@ const file_listen_proto_rawDesc = "" +
 	"\aMessage\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x18\n" +
 	"\achannel\x18\x02 \x01(\tR\achannel\x12\x18\n" +
-	"\apayload\x18\x03 \x01(\tR\apayload\"\x83\x01\n" +
+	"\apayload\x18\x03 \x01(\tR\apayload\"\x99\x01\n" +
 	"\x06Events\x12\x12\n" +
 	"\x04acks\x18\x01 \x03(\x04R\x04acks\x126\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1a.percodb.notify.v1.MessageR\bmessages\x12\x12\n" +
 	"\x04lost\x18\x03 \x03(\tR\x04lost\x12\x19\n" +
-	"\blost_all\x18\x04 \x01(\bR\alostAll2U\n" +
+	"\blost_all\x18\x04 \x01(\bR\alostAll\x12\x14\n" +
+	"\x05ended\x18\x05 \x01(\bR\x05ended2U\n" +
 	"\rNotifications\x12D\n" +
 	"\aConnect\x12\x1a.percodb.notify.v1.Request\x1a\x19.percodb.notify.v1.Events(\x010\x01B0Z.github.com/percodb/percodb/notify/rpc/notifypbb\x06proto3"
 
@@ -583,6 +609,7 @@ func file_listen_proto_init() {
 		(*Request_Publish)(nil),
 		(*Request_Cancel)(nil),
 		(*Request_Lose)(nil),
+		(*Request_Leave)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
