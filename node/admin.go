@@ -7,15 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/percodb/percodb/auth"
-	"github.com/percodb/percodb/auth/verifier"
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/certs"
 	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/server"
+	"github.com/percodb/percodb/sql/pgerror"
 	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
@@ -25,7 +24,7 @@ const adminProtocol = "http/1.1"
 // startAdmin serves the admin endpoint until Close.
 func (n *Node) startAdmin() (err error) {
 	opts := server.AdminOptions{
-		Listen: n.opts.AdminListen, Pprof: n.opts.AdminPprof, Registry: n.registry, Healthy: n.healthy, Check: n.Check, Logger: n.log,
+		Listen: n.opts.AdminListen, Pprof: n.opts.AdminPprof, Registry: n.registry, Healthy: n.healthy, Check: n.Check, Logger: n.log, Audit: n.audit,
 	}
 	if n.opts.AdminTLS {
 		switch {
@@ -33,7 +32,7 @@ func (n *Node) startAdmin() (err error) {
 			opts.TLS = n.security.ServerConfig(adminProtocol, certs.Operator)
 		case n.gate != nil && n.gate.TLS() != nil:
 			opts.TLS = passwordConfig(n.gate)
-			opts.Permit = (&adminRoles{roles: n.db.catalog.Roles, log: n.log, deriving: make(chan struct{}, 1)}).permit
+			opts.Permit = (&adminRoles{roles: n.db.catalog.Roles, gate: n.gate}).permit
 		default:
 			return errors.New("the admin endpoint has no certificate to speak TLS with")
 		}
@@ -45,11 +44,11 @@ func (n *Node) startAdmin() (err error) {
 	return nil
 }
 
-// passwordConfig has the certificate that clients are shown, the one that was loaded last. Who is served, passwords decide.
+// passwordConfig has the certificates that were loaded last. Who is served, rules and passwords decide.
 func passwordConfig(gate *auth.Gate) *tls.Config {
 	current := func() *tls.Config {
 		config := gate.TLS().Clone()
-		config.NextProtos, config.ClientAuth = []string{adminProtocol}, tls.NoClientCert
+		config.NextProtos = []string{adminProtocol}
 		return config
 	}
 	config := current()
@@ -57,42 +56,24 @@ func passwordConfig(gate *auth.Gate) *tls.Config {
 	return config
 }
 
-// adminRoles decides which roles the admin endpoint serves.
+// adminRoles decides which roles the admin endpoint serves: those that the rules for clients let in with their password, over TLS.
 type adminRoles struct {
-	roles    func(context.Context) (*catalog.Roles, error)
-	log      *slog.Logger
-	deriving chan struct{} // has the one password that is verified: it takes milliseconds of a processor
+	roles func(context.Context) (*catalog.Roles, error)
+	gate  *auth.Gate
 }
 
-// refusedPassword takes as long as a role's to verify, so that a name without a password is not found by the time.
-var refusedPassword = sync.OnceValue(func() *verifier.Verifier { return verifier.New("") })
-
 // permit admits superusers, and those with the privileges of pg_monitor to metrics.
-func (a *adminRoles) permit(ctx context.Context, name, password, path string) bool {
-	roles, err := a.roles(ctx)
-	if err != nil {
-		a.log.Error("read the roles for the admin endpoint", "err", err)
-		return false
-	}
-	role, stored, known := roles.ByName(name), refusedPassword(), false
-	if role != nil && role.Login && (role.ValidUntil == nil || *role.ValidUntil > time.Since(postgresEpoch).Microseconds()) {
-		if v, ok := verifier.Parse(role.Verifier); ok {
-			stored, known = v, true
+func (a *adminRoles) permit(r *http.Request, name, password string) bool {
+	ctx := r.Context()
+	client := server.AdminClient(r, name)
+	rule, err := a.gate.AdmitPassword(ctx, client, password)
+	if err == nil {
+		if err = a.authorize(ctx, name, r.URL.Path, rule); err == nil {
+			return true
 		}
 	}
-	select {
-	case a.deriving <- struct{}{}:
-	case <-ctx.Done():
-		return false
-	}
-	matches := stored.Matches(password)
-	<-a.deriving
-	reads := path == "/metrics" || path == "/healthz"
-	if known && matches && (role.Superuser || reads && roles.HasPrivilegesOf(role.OID, catalog.MonitorRole)) {
-		return true
-	}
+	a.gate.Report(client, err)
 	// The time does not tell whether the password is a role's that is not served.
-	a.log.Warn("the admin endpoint refused a role", "role", name, "password", known && matches, "path", path)
 	select {
 	case <-time.After(refusalDelay):
 	case <-ctx.Done():
@@ -100,11 +81,24 @@ func (a *adminRoles) permit(ctx context.Context, name, password, path string) bo
 	return false
 }
 
+// authorize returns why a role that has given its password is not served.
+func (a *adminRoles) authorize(ctx context.Context, name, path string, rule *auth.Rule) error {
+	roles, err := a.roles(ctx)
+	if err != nil {
+		return err
+	}
+	role := roles.ByName(name)
+	if role == nil || !role.Login {
+		return &auth.Refused{Err: pgerror.New(pgerror.InvalidAuthorization, "role \"%s\" is not permitted to log in", name), Line: rule.Line}
+	}
+	if reads := path == "/metrics" || path == "/healthz"; role.Superuser || reads && roles.HasPrivilegesOf(role.OID, catalog.MonitorRole) {
+		return nil
+	}
+	return &auth.Refused{Err: pgerror.New(pgerror.InsufficientPrivilege, "role \"%s\" may not request %s", name, path), Line: rule.Line}
+}
+
 // refusalDelay is what each refusal costs the sender.
 const refusalDelay = 200 * time.Millisecond
-
-// postgresEpoch is when the time of Role.ValidUntil begins.
-var postgresEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // OperatorClient returns a client of admin endpoints with AdminTLS. files are an operator's certificate of the cluster.
 func OperatorClient(files tlsfiles.Files) (*http.Client, error) {

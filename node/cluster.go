@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -130,16 +131,24 @@ func (n *Node) startTSO(ctx context.Context) error {
 	tsorpc.RegisterOracle(g, gate)
 	kvrpc.RegisterDirectory(g, directory)
 	kvrpc.RegisterWaitGraph(g, waitgraph.NewLocal())
-	collector, err := n.collectCluster(conns, engine, gate, directory)
+	db, err := n.openClusterTransactions(conns, gate, directory)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	collector, err := n.collectCluster(conns, engine, gate, directory, db)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	gcrpc.Register(g, collector)
 	leaserpc.Register(g, &lateLeases{opts: readlease.Options{Oracle: gate, Lease: n.opts.SchemaLease}})
-	exchange := notify.NewExchange(0)
+	ending, cancel := context.WithCancel(context.Background())
+	exchange := notify.NewExchange(notify.ExchangeOptions{Ended: func(process uint64) { n.endProcess(ending, db, process) }})
 	notifyrpc.Register(g, exchange)
 	n.serveRPC(g, listener)
-	n.onClose(func(context.Context) { exchange.Close() }) // Its streams end by nothing else.
+	n.onClose(func(context.Context) {
+		cancel()
+		exchange.Close() // Its streams end by nothing else.
+	})
 	return nil
 }
 
@@ -220,18 +229,19 @@ func (n *Node) startSQL(ctx context.Context) error {
 		return err
 	}
 	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return expectCluster(ctx, directory, r) })
+	process := rand.Uint64() | 1 // not 0
 	cluster := &storage{
-		router: router, oracle: oracle, waits: kvrpc.NewWaitGraph(conn), leases: leaserpc.NewClient(conn),
+		router: router, oracle: oracle, waits: kvrpc.NewWaitGraph(conn), leases: leaserpc.NewClient(conn), process: process,
 		join: func(hub *notify.Hub) {
-			client := notifyrpc.Connect(conn, hub, n.log)
+			client := notifyrpc.Connect(conn, process, hub, n.log)
 			n.onClose(func(context.Context) { client.Close() })
 		},
 	}
 	return n.startSessions(ctx, cluster, func(*percolator.DB) (gc.Service, error) { return gcrpc.NewClient(conn), nil })
 }
 
-// collectCluster runs garbage collection of all stores, with a client's view of them.
-func (n *Node) collectCluster(conns *connections, engine *kv.Engine, oracle tso.Oracle, directory *kv.LocalDirectory) (*gc.Controller, error) {
+// openClusterTransactions opens transactions over all stores, with a client's view of them.
+func (n *Node) openClusterTransactions(conns *connections, oracle tso.Oracle, directory *kv.LocalDirectory) (*percolator.DB, error) {
 	router, err := kv.NewRouter(kv.RouterOptions{Directory: directory, Dial: conns.shard})
 	if err != nil {
 		return nil, err
@@ -242,6 +252,28 @@ func (n *Node) collectCluster(conns *connections, engine *kv.Engine, oracle tso.
 			n.log.Warn("close the transactions", "err", err)
 		}
 	})
+	return db, nil
+}
+
+// endProcessTimeout bounds how long the locks of an SQL process that has ended are looked for; their TTL is 3 s.
+const endProcessTimeout = 10 * time.Second
+
+// endProcess finishes the transactions of an SQL process that has ended, so that their locks are in nobody's way until
+// they expire.
+func (n *Node) endProcess(ctx context.Context, db *percolator.DB, process uint64) {
+	ctx, cancel := context.WithTimeout(ctx, endProcessTimeout)
+	defer cancel()
+	removed, err := db.EndProcess(ctx, process)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		n.log.Warn("locks of an SQL process that has ended may stay until they expire", "removed", removed, "err", err)
+	case removed > 0:
+		n.log.Info("locks of an SQL process that has ended were removed", "locks", removed)
+	}
+}
+
+// collectCluster runs garbage collection of all stores.
+func (n *Node) collectCluster(conns *connections, engine *kv.Engine, oracle tso.Oracle, directory *kv.LocalDirectory, db *percolator.DB) (*gc.Controller, error) {
 	return n.startCollecting(engine, oracle, db, func(ctx context.Context) ([]gc.Member, error) {
 		known, err := directory.Members(ctx)
 		if err != nil {

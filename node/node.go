@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/percodb/percodb/audit"
 	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
@@ -63,11 +65,14 @@ type Options struct {
 	AdminListen  string // "" for no admin endpoint
 	AdminTLS     bool   // it speaks TLS and serves only operators who have a certificate of the cluster
 	AdminPprof   bool   // it serves profiles too
-	Join         string // the tso process's RPC address
-	Version      string
-	Logger       *slog.Logger
-	CacheBytes   int64
-	RecentBytes  int64 // memory for recently read values; 0: kv's default
+	// Audit is the file of the audit log, of roles with SQL; "" for none, audit.Standard for AuditOut.
+	Audit       string
+	AuditOut    io.Writer
+	Join        string // the tso process's RPC address
+	Version     string
+	Logger      *slog.Logger
+	CacheBytes  int64
+	RecentBytes int64 // memory for recently read values; 0: kv's default
 	// Memory bounds the memory of statements, messages, uncommitted writes and row locks; nil: unbounded.
 	Memory *memory.Pool
 	// AcceptDataLoss permits a start on a directory whose log is damaged, with what was written before the damage.
@@ -102,6 +107,7 @@ type Node struct {
 	closers  []func(context.Context)
 	reloads  []func()
 	security *tsorpc.Security // nil without ClusterTLS
+	audit    *audit.Log       // nil for none
 	gate     *auth.Gate       // nil for roles without SQL
 	rpc      *tsorpc.Server   // nil for roles without
 	server   *server.Server
@@ -127,6 +133,9 @@ func Start(ctx context.Context, opts Options) (_ *Node, err error) {
 	if err = n.openSecurity(); err != nil {
 		return nil, err
 	}
+	if err = n.openAudit(); err != nil {
+		return nil, err
+	}
 	switch opts.Role {
 	case RoleAll:
 		err = n.startAll(ctx)
@@ -148,6 +157,26 @@ func Start(ctx context.Context, opts Options) (_ *Node, err error) {
 		}
 	}
 	return n, nil
+}
+
+// openAudit opens the audit log, which is closed last.
+func (n *Node) openAudit() (err error) {
+	if n.opts.Audit == "" {
+		return nil
+	}
+	if n.audit, err = audit.Open(audit.Options{File: n.opts.Audit, Out: n.opts.AuditOut, Logger: n.log}); err != nil {
+		return err
+	}
+	n.onClose(func(context.Context) { n.audit.Close() })
+	n.registry.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Namespace: "percodb", Subsystem: "audit", Name: "events_lost_total", Help: "Events that are missing in the audit log: its file could not be written for too long.",
+		}, func() float64 { lost, _ := n.audit.Counts(); return float64(lost) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "percodb", Subsystem: "audit", Name: "events_waiting", Help: "Events that are not in the file of the audit log yet.",
+		}, func() float64 { _, waiting := n.audit.Counts(); return float64(waiting) }),
+	)
+	return nil
 }
 
 // onClose registers f, which Close calls before those registered earlier.

@@ -3,7 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
-	"slices"
+	"net/netip"
 
 	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/catalog"
@@ -30,11 +30,12 @@ type database struct {
 
 // storage is what transactions and the schema are opened over: the store of this process, or a cluster's stores.
 type storage struct {
-	router kv.Router
-	oracle tso.Oracle
-	waits  waitgraph.Graph   // of row locks
-	leases readlease.Service // the authority for leases of the schema; nil if this process is the only one with SQL
-	join   func(*notify.Hub) // connects this process's notifications with those of others; nil as leases
+	router  kv.Router
+	oracle  tso.Oracle
+	waits   waitgraph.Graph   // of row locks
+	leases  readlease.Service // the authority for leases of the schema; nil if this process is the only one with SQL
+	process uint64            // identifies this one in locks and notifications; 0: as leases
+	join    func(*notify.Hub) // connects this process's notifications with those of others; nil as leases
 }
 
 func (s *storage) local() bool { return s.leases == nil }
@@ -43,6 +44,7 @@ func (s *storage) local() bool { return s.leases == nil }
 func (n *Node) openTransactions(s *storage) *percolator.DB {
 	opts := percolator.Options{Logger: n.log, Registerer: n.registry, MaxPageRows: n.opts.PageRows,
 		Memory:     n.opts.Memory.Sub("uncommitted writes", n.opts.Memory.Limit()/2),
+		Process:    s.process,
 		LockMemory: n.opts.Memory.Sub("row locks", n.opts.Memory.Limit()/8*7)}
 	if !s.local() {
 		opts.MaxOnePhaseBytes = tsorpc.MaxMessageBytes / 2
@@ -102,16 +104,18 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 		DB: d.db, Catalog: d.catalog, Router: s.router, Oracle: s.oracle, Plans: session.NewPlanCache(),
 		Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version, Notify: hub,
 		GroupSize: n.opts.GroupSize, Shared: !s.local(), GC: reporter,
-		Memory: n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7),
+		Memory: n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7), Audit: n.audit,
 	}
 	observers := observer.Start(observer.Options{Deps: deps, Logger: n.log, Registerer: n.registry})
 	n.onClose(observers.Close)
+	hub.OnProcessEnded(observers.ProcessEnded)
 	deps.Hints, deps.Observers, deps.Cursors = observers.Hints, observers.Activity, session.NewChangeCursors()
 	gate, err := n.openGate(ctx, d.catalog)
 	if err != nil {
 		return err
 	}
 	n.gate = gate
+	n.onClose(func(context.Context) { gate.Close() })
 	n.onReload(gate.Reload)
 	n.server, err = server.New(server.Options{
 		Listen: n.opts.Listen, SocketDir: n.opts.SocketDir, Gate: gate, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
@@ -134,26 +138,31 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 	return nil
 }
 
+// AccessOf returns the method by which a user without a certificate is let in from an address, the zero Addr for the Unix socket:
+// auth.Trust, auth.Password if the user has one, and auth.Reject in all other cases.
+func (n *Node) AccessOf(user string, from netip.Addr, tls bool) auth.Method {
+	return n.gate.MethodFor(user, session.Database, from, tls)
+}
+
 // NoPasswordError says that nobody could log in from another machine.
 type NoPasswordError struct{ Listen string }
 
 func (e *NoPasswordError) Error() string {
-	return fmt.Sprintf("%s can be reached from other machines, where clients need a password, and no role has one", e.Listen)
+	return fmt.Sprintf("%s can be reached from other machines, where clients need a password, and no role can log in with one", e.Listen)
 }
 
 // openGate makes what decides which clients are let in.
 func (n *Node) openGate(ctx context.Context, c *catalog.Catalog) (*auth.Gate, error) {
 	opts := n.opts.Access
-	opts.Roles, opts.Logger = server.Roles(c), n.log
+	opts.Roles, opts.Logger, opts.Audit = server.Roles(c), n.log, n.audit
 	if opts.RulesFile == "" && opts.Rules == "" {
 		opts.Rules = auth.DefaultRules
 	}
 	if n.opts.NeedPassword {
-		roles, err := c.Roles(ctx)
-		if err != nil {
+		switch can, err := server.AnyPassword(ctx, c); {
+		case err != nil:
 			return nil, err
-		}
-		if !slices.ContainsFunc(roles.All(), func(r *catalog.Role) bool { return r.Login && r.Verifier != "" }) {
+		case !can:
 			return nil, &NoPasswordError{Listen: n.opts.Listen}
 		}
 	}

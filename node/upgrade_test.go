@@ -73,3 +73,27 @@ func TestUpgradeFromWithoutRoles(t *testing.T) {
 		n.Close(context.Background())
 	}
 }
+
+// Goal: a directory from before there were policies and types of users opens with its rows, roles and privileges, also when it is opened
+// again, and takes both. Method: a directory that an earlier percodb wrote.
+func TestUpgradeFromWithoutPolicies(t *testing.T) {
+	opts := Options{Role: RoleAll, Data: unpack(t, "testdata/without-policies.tar.gz"), Listen: "127.0.0.1:0"}
+	for i := range 2 {
+		n := start(t, opts)
+		if got := query(t, n, "select string_agg(v, ',' order by id) from kept"); got != "a,b" {
+			t.Errorf("rows %q", got)
+		}
+		if got := query(t, n, "select has_table_privilege('reader', 'kept', 'select')::text || rolconfig::text from pg_roles where rolname = 'reader'"); got != "true{search_path=public}" {
+			t.Errorf("privileges and settings %q", got)
+		}
+		if i == 0 {
+			query(t, n, "create type mood as enum ('sad', 'ok')")
+			query(t, n, "alter table kept add m mood")
+			query(t, n, "create policy own on kept using (v = current_user)")
+		}
+		if got := query(t, n, "select string_agg(polname, ',') from pg_policy"); got != "own" {
+			t.Errorf("policies %q", got)
+		}
+		n.Close(context.Background())
+	}
+}

@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/session"
+	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -21,6 +24,15 @@ func accessRules(gate *auth.Gate) ([]catalog.AccessRule, error) {
 		all[i] = catalog.AccessRule(r)
 	}
 	return all, nil
+}
+
+// shownSettings are the settings that show how clients are let in.
+func shownSettings(gate *auth.Gate) map[string]string {
+	files := gate.Certificates()
+	return map[string]string{
+		"authentication_timeout": settings.DurationText(gate.Timeout()), "ssl": settings.OnOff(gate.TLS() != nil), "ssl_ca_file": files.CA,
+		"ssl_cert_file": files.Cert, "ssl_key_file": files.Key, "ssl_ciphers": auth.CipherNames(), "ssl_library": "crypto/tls",
+	}
 }
 
 // roles are the catalog's roles for package auth.
@@ -39,6 +51,11 @@ func (r roles) Role(ctx context.Context, name string) (*auth.Role, error) {
 	if role == nil {
 		return nil, nil
 	}
+	return loginOf(all, role), nil
+}
+
+// loginOf returns what matters of a role for its login.
+func loginOf(all *catalog.Roles, role *catalog.Role) *auth.Role {
 	found := &auth.Role{Verifier: role.Verifier, MemberOf: func(other string) bool {
 		group := all.ByName(other)
 		return group != nil && all.IsGrantedRole(role.OID, group.OID)
@@ -46,7 +63,20 @@ func (r roles) Role(ctx context.Context, name string) (*auth.Role, error) {
 	if until := role.ValidUntil; until != nil && *until != types.TimestampInfinity {
 		found.Expires = expiry(*until)
 	}
-	return found, nil
+	return found
+}
+
+// AnyPassword reports whether a role can log in by a password now.
+func AnyPassword(ctx context.Context, c *catalog.Catalog) (bool, error) {
+	present, err := c.Present(ctx)
+	if err != nil {
+		return false, err
+	}
+	roles := present.Roles()
+	return slices.ContainsFunc(roles.All(), func(r *catalog.Role) bool {
+		return r.Login && (r.Superuser || r.ConnectionLimit != 0) && catalog.NewAccess(present, r.OID).Database(acl.Connect) != 0 &&
+			loginOf(roles, r).HasPassword()
+	}), nil
 }
 
 // expiry is the time of a number of microseconds since 2000-01-01 UTC.

@@ -7,12 +7,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/percodb/percodb/audit"
+	"github.com/percodb/percodb/auth"
+	"github.com/percodb/percodb/session"
 )
 
 // Admin serves health, metrics and checks of the data over HTTP: /healthz, /metrics, /check, and profiles under
@@ -28,8 +33,9 @@ type AdminOptions struct {
 	Listen string      // HOST:PORT
 	TLS    *tls.Config // for HTTPS, which decides who is served; nil: HTTP
 	Pprof  bool        // profiles too
-	// Permit decides whether who knows a role's name and password is served a path; nil: everyone is served.
-	Permit   func(ctx context.Context, role, password, path string) bool
+	// Permit decides whether who has sent a role's name and password with a request is served; nil: everyone is served.
+	Permit   func(r *http.Request, role, password string) bool
+	Audit    *audit.Log // has the requests that are served over TLS; nil: nothing has them
 	Registry *prometheus.Registry
 	// Healthy reports whether the process can serve.
 	Healthy func(context.Context) error
@@ -61,7 +67,7 @@ func NewAdmin(opts AdminOptions) (*Admin, error) {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	handler := refuseOtherSites(requirePassword(opts.Permit, mux))
+	handler := refuseOtherSites(requirePassword(opts.Permit, audited(opts.Audit, mux)))
 	if opts.TLS != nil {
 		listener = tls.NewListener(listener, opts.TLS)
 	} else { // with TLS, clients verify the name by which they reach the endpoint
@@ -128,17 +134,41 @@ func refuseOtherSites(next http.Handler) http.Handler {
 }
 
 // requirePassword serves those whom permit admits.
-func requirePassword(permit func(ctx context.Context, role, password, path string) bool, next http.Handler) http.Handler {
+func requirePassword(permit func(r *http.Request, role, password string) bool, next http.Handler) http.Handler {
 	if permit == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		role, password, ok := r.BasicAuth()
-		if !ok || !permit(r.Context(), role, password, r.URL.Path) {
+		if !ok || !permit(r, role, password) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="percodb"`)
 			http.Error(w, "a role's name and password are needed: a superuser's, or a member's of pg_monitor for metrics", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// audited writes who is served over TLS.
+func audited(log *audit.Log, next http.Handler) http.Handler {
+	if log == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS != nil {
+			role, _, _ := r.BasicAuth()
+			client := AdminClient(r, role)
+			log.Write(client.Event(audit.Admin))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// AdminClient describes who has made a request, as a role.
+func AdminClient(r *http.Request, role string) *auth.Client {
+	c := &auth.Client{TLS: r.TLS, User: role, Database: session.Database, Path: r.URL.Path}
+	if addr, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		c.Addr = net.TCPAddrFromAddrPort(addr)
+	}
+	return c
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"log/slog"
@@ -113,5 +114,29 @@ func TestAdminRefusesOtherSites(t *testing.T) {
 	}
 	if len(checks) != 2 {
 		t.Errorf("%d checks ran", len(checks))
+	}
+}
+
+// Goal: who has read the end of a check can begin the next one. Method: many, one after the other.
+func TestChecksFollowEachOther(t *testing.T) {
+	a, err := NewAdmin(AdminOptions{
+		Listen: "127.0.0.1:0", Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Healthy: func(context.Context) error { return nil },
+		Check:   func(context.Context, CheckReport) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	for i := range 500 {
+		answer, err := http.Post("http://"+a.Addr().String()+"/check", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(answer.Body).ReadString('\n') // and not the end of the answer
+		answer.Body.Close()
+		if answer.StatusCode != 200 || err != nil {
+			t.Fatalf("check %d: %d, %q, %v", i, answer.StatusCode, line, err)
+		}
 	}
 }

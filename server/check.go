@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 )
 
 // CheckReport receives the results of a check. Its functions are called by one goroutine at a time.
@@ -40,11 +41,12 @@ func serveCheck(check func(context.Context, CheckReport) error) http.HandlerFunc
 		}
 		select {
 		case running <- struct{}{}:
-			defer func() { <-running }()
 		default:
 			http.Error(w, "another check is running", http.StatusConflict)
 			return
 		}
+		finish := sync.OnceFunc(func() { <-running })
+		defer finish()
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
@@ -65,6 +67,7 @@ func serveCheck(check func(context.Context, CheckReport) error) http.HandlerFunc
 		if err != nil {
 			last.Error = err.Error()
 		}
+		finish() // before the client learns that it may begin the next one
 		say(last)
 	}
 }

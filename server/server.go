@@ -66,7 +66,8 @@ type Server struct {
 		closing  bool
 		conns    map[*pgwire.Conn]struct{}
 		sessions map[session.CancelKey]*client
-		slots    int // taken by sessions, and by those that are being opened
+		slots    int                     // taken by sessions
+		starting *starting[*pgwire.Conn] // those of conns that have no session yet
 	}
 }
 
@@ -111,9 +112,11 @@ func New(opts Options) (*Server, error) {
 	if s.opts.MaxConnections == 0 {
 		s.opts.MaxConnections = DefaultMaxConnections
 	}
+	s.mu.starting = newStarting[*pgwire.Conn](max(leastStarting, s.opts.MaxConnections))
 	s.opts.Deps.Sessions, s.opts.Deps.Terminate = s.eachSession, s.terminate
 	s.opts.Deps.ReloadAccess = opts.Gate.Reload
 	s.opts.Deps.AccessRules = func() ([]catalog.AccessRule, error) { return accessRules(opts.Gate) }
+	s.opts.Deps.Shown = shownSettings(opts.Gate)
 	s.opts.Deps.MaxConnections, s.opts.Deps.ReservedConnections = s.opts.MaxConnections, s.opts.ReservedConnections
 	return s, nil
 }
@@ -165,10 +168,14 @@ func (s *Server) serveConn(ctx context.Context, c net.Conn) {
 		c.Close()
 		return
 	}
-	if len(s.mu.conns)-s.mu.slots >= max(leastStarting, s.opts.MaxConnections) {
+	silent, ok := s.mu.starting.add(conn, conn.Address(), time.Now())
+	if !ok {
 		s.mu.Unlock()
 		conn.Refuse(tooManyClients())
 		return
+	}
+	if silent != nil { // Its place is taken at once; its goroutine ends soon.
+		silent.Terminate(tooManyClients())
 	}
 	s.mu.conns[conn] = struct{}{}
 	s.wg.Add(1)
@@ -178,6 +185,7 @@ func (s *Server) serveConn(ctx context.Context, c net.Conn) {
 		defer func() {
 			s.mu.Lock()
 			delete(s.mu.conns, conn)
+			s.mu.starting.remove(conn)
 			s.mu.Unlock()
 		}()
 		conn.Serve(ctx)
@@ -221,7 +229,12 @@ func (s *Server) Open(ctx context.Context, conn *pgwire.Conn, startup map[string
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.takeSlot(sess.Role()); err != nil {
+	err = s.takeSlot(sess.Role())
+	if !s.mu.starting.remove(conn) && err == nil { // Another client has its place.
+		s.mu.slots--
+		err = tooManyClients()
+	}
+	if err != nil {
 		sess.Close()
 		return nil, err
 	}
@@ -250,13 +263,14 @@ func (s *Server) eachSession(f func(*session.Session)) {
 }
 
 // Cancel implements pgwire.Host.
-func (s *Server) Cancel(key session.CancelKey) {
+func (s *Server) Cancel(key session.CancelKey) bool {
 	s.mu.Lock()
 	c := s.mu.sessions[key]
 	s.mu.Unlock()
 	if c != nil {
 		c.session.Cancel()
 	}
+	return c != nil
 }
 
 // terminate cancels a session's statement and ends its connection, whose client is sent why; nil: 57P01. done is closed when

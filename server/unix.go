@@ -28,18 +28,31 @@ const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 func listenUnix(dir string, port int) (*unixSocket, error) {
 	path := filepath.Join(dir, ".s.PGSQL."+strconv.Itoa(port))
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("path of the Unix-domain socket %q is too long (maximum %d bytes)", path, maxSocketPath)
+		return nil, fmt.Errorf("path of the Unix-domain socket %q is too long (maximum %d bytes); give --socket-dir a directory with a shorter path", path, maxSocketPath)
 	}
 	lock, err := lockSocket(path)
 	if err != nil {
-		return nil, err
+		return nil, explainDir(dir, err)
 	}
 	listener, err := replaceSocket(path)
 	if err != nil {
 		lock.Close()
-		return nil, err
+		return nil, explainDir(dir, err)
 	}
 	return &unixSocket{listener, lock}, nil
+}
+
+// explainDir says what to do about a directory in which no socket can be made.
+func explainDir(dir string, err error) error {
+	switch info, statErr := os.Stat(dir); {
+	case errors.Is(statErr, os.ErrNotExist):
+		return fmt.Errorf("--socket-dir %s does not exist; create it first, as the user who runs the server", dir)
+	case statErr == nil && !info.IsDir():
+		return fmt.Errorf("--socket-dir %s is not a directory; give one that the user who runs the server may write to", dir)
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("no permission to make a socket in --socket-dir %s (%v); give a directory that the user who runs the server may write to", dir, err)
+	}
+	return err
 }
 
 // replaceSocket listens on path. A socket on which nobody listens is removed before.

@@ -11,7 +11,7 @@ func benchObserversCommand() *cobra.Command {
 	var o observers.Options
 	var f outputFlags
 	cmd := &cobra.Command{
-		Use:   "observers --url URL --pid PID [--postgres-url URL --postgres-pid PID]",
+		Use:   "observers --url URL {--pid PID [--postgres-url URL --postgres-pid PID] | --writer-url URL}",
 		Short: "Observers, beside triggers, a job table and NOTIFY on PostgreSQL",
 		Long: `Measure observers of a server, and what PostgreSQL's users build in their place: a trigger that inserts into a job
 table and calls NOTIFY, and workers that take jobs with FOR UPDATE SKIP LOCKED. The tables that are made in both databases are
@@ -33,12 +33,14 @@ bench/observers.sh starts both servers and runs this command.`,
 	flags.StringVar(&o.PID, "pid", "", "its process, for its CPU time and memory")
 	flags.StringVar(&o.PostgresURL, "postgres-url", "", "PostgreSQL (default: only percodb is measured)")
 	flags.StringVar(&o.PostgresPID, "postgres-pid", "", "its postmaster: a process, or @ and the path of postmaster.pid")
+	flags.StringVar(&o.WriterURL, "writer-url", "", "another SQL process of the cluster of --url: only the latency from changes there to a client of --url")
 	flags.DurationVar(&o.Duration, "duration", 0, "time of each measurement that has no end of its own (default 5s)")
-	flags.IntVar(&o.Rows, "rows", 0, "rows of each table (default 100000)")
-	flags.IntVar(&o.Pending, "pending", 0, "pending changes with which the measurements of throughput begin (default 20000)")
+	flags.IntVar(&o.Rows, "rows", 0, "rows of each table (default 250000)")
+	flags.IntVar(&o.Pending, "pending", 0, "pending changes with which the measurement of one change a transaction begins; of batches: five times as many (default 20000)")
 	flags.IntVar(&o.Backlog, "backlog", 0, "changes of the backlog's measurement; less than 0: none (default 1000000)")
 	flags.IntVar(&o.Rate, "rate", 0, "changes per second of paced writers (default 1000)")
-	_ = cmd.MarkFlagRequired("pid") // the flag exists
+	cmd.MarkFlagsOneRequired("pid", "writer-url")
+	cmd.MarkFlagsMutuallyExclusive("pid", "writer-url")
 	return cmd
 }
 

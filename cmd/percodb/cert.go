@@ -14,6 +14,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/certs"
 	"github.com/percodb/percodb/internal/tlsfiles"
+	"github.com/percodb/percodb/sql/keyword"
 )
 
 func certCommand() *cobra.Command {
@@ -38,16 +39,20 @@ delete it when no more certificates are needed. Files that exist are not overwri
 			if slices.Contains(trial.Hosts, "") {
 				return &usageError{err: errors.New("--host: the name is empty")}
 			}
+			users := trial.Users
+			if !slices.Contains(users, catalog.BootstrapSuperuserName) {
+				trial.Users = append([]string{catalog.BootstrapSuperuserName}, users...) // Somebody has to create the roles.
+			}
 			if err := certs.WriteTrial(dir, trial); err != nil {
 				return err
 			}
-			printTrial(cmd.OutOrStdout(), dir, hosts, trial.Users)
+			printTrial(cmd.OutOrStdout(), dir, hosts, users)
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "certs", "directory for the files; it is created if it is missing")
 	cmd.Flags().StringSliceVar(&trial.Hosts, "host", nil, "names and IP addresses by which clients and processes reach the servers (default: this machine alone, "+strings.Join(certs.Loopback, ",")+")")
-	cmd.Flags().StringSliceVar(&trial.Users, "user", []string{catalog.BootstrapSuperuserName}, "roles of the database that get client certificates")
+	cmd.Flags().StringSliceVar(&trial.Users, "user", []string{catalog.BootstrapSuperuserName}, "roles of the database that get client certificates, beside "+catalog.BootstrapSuperuserName)
 	return cmd
 }
 
@@ -63,10 +68,16 @@ func printTrial(out io.Writer, dir string, hosts, users []string) {
 A server, for clients with a certificate:
   percodb start --listen %s --tls-cert %s --tls-key %s --tls-ca %s --hba %s
 `, filepath.Clean(dir), net.JoinHostPort(host, "5433"), shellQuote(server.Cert), shellQuote(server.Key), shellQuote(server.CA), shellQuote(certs.RulesFile(dir)))
-	for _, user := range users {
+	psql := func(user string) string {
 		f := certs.ClientFiles(dir, user)
-		fmt.Fprintf(out, "  psql %s\n", shellQuote(fmt.Sprintf("host=%s port=5433 dbname=percodb user=%s sslmode=verify-full sslrootcert=%s sslcert=%s sslkey=%s",
-			conninfoQuote(name), conninfoQuote(user), conninfoQuote(f.CA), conninfoQuote(f.Cert), conninfoQuote(f.Key))))
+		return "  psql " + shellQuote(fmt.Sprintf("host=%s port=5433 dbname=percodb user=%s sslmode=verify-full sslrootcert=%s sslcert=%s sslkey=%s",
+			conninfoQuote(name), conninfoQuote(user), conninfoQuote(f.CA), conninfoQuote(f.Cert), conninfoQuote(f.Key)))
+	}
+	for _, user := range users {
+		if user != catalog.BootstrapSuperuserName {
+			fmt.Fprintf(out, "%s -c %s\n", psql(catalog.BootstrapSuperuserName), shellQuote("CREATE ROLE "+keyword.QuoteIdent(user)+" LOGIN"))
+		}
+		fmt.Fprintln(out, psql(user))
 	}
 	files := func(f tlsfiles.Files) string {
 		return fmt.Sprintf("--cluster-tls-cert %s --cluster-tls-key %s --cluster-tls-ca %s", shellQuote(f.Cert), shellQuote(f.Key), shellQuote(f.CA))

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,10 +63,10 @@ func TestCertPrintsStartLines(t *testing.T) {
 				}
 			}
 		}
-		if started != 4 || strings.Count(out, "sslmode=verify-full") != 2 {
+		if started != 4 || strings.Count(out, "sslmode=verify-full") != 4 || strings.Count(out, " -c 'CREATE ROLE ") != 2 {
 			t.Errorf("%d lines in %s", started, out)
 		}
-		for _, name := range []string{"client-alice.crt", "client-bob.key", "server.crt", "operator.key"} {
+		for _, name := range []string{"client-alice.crt", "client-bob.key", "client-postgres.key", "server.crt", "operator.key"} {
 			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 				t.Error(err)
 			}
@@ -113,11 +114,12 @@ func TestShellQuote(t *testing.T) {
 	}
 }
 
-// Goal: a client connects with verify-full as percodb cert prints it, and without its certificate does not. Method: start a
-// server with the printed files, and connect by the printed connection string, but for the port.
+// Goal: a client connects with verify-full as percodb cert prints it, and without its certificate does not; the role of another --user can
+// be created by the line that is printed for that. Method: start a server with the printed files, and carry out the printed lines of
+// psql in their order, but for the port.
 func TestCertConnects(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs")
-	out, err := runCert(t, "--dir", dir, "--user", "postgres", "--host", "127.0.0.1")
+	out, err := runCert(t, "--dir", dir, "--user", "postgres,alice", "--host", "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,28 +134,40 @@ func TestCertConnects(t *testing.T) {
 	}
 	n := startNode(t, opts)
 	defer stopNode(n)
-	_, conninfo, found := strings.Cut(out, "psql '")
-	conninfo, _, quoted := strings.Cut(conninfo, "'")
-	if !found || !quoted {
-		t.Fatalf("no line of psql in %s", out)
-	}
-	config, err := pgx.ParseConfig(conninfo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Port = uint16(n.Addr().(*net.TCPAddr).Port)
-	conn, err := pgx.ConnectConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	var user string
-	if err := conn.QueryRow(t.Context(), "select current_user").Scan(&user); err != nil || user != "postgres" {
-		t.Errorf("%q, %v", user, err)
-	}
-	config.TLSConfig.Certificates, config.TLSConfig.GetClientCertificate = nil, nil
-	if conn, err := pgx.ConnectConfig(t.Context(), config); err == nil {
+	var users []string
+	for line := range strings.Lines(out) {
+		rest, isPsql := strings.CutPrefix(line, "  psql '")
+		if !isPsql {
+			continue
+		}
+		conninfo, rest, _ := strings.Cut(rest, "'")
+		config, err := pgx.ParseConfig(conninfo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Port = uint16(n.Addr().(*net.TCPAddr).Port)
+		conn, err := pgx.ConnectConfig(t.Context(), config)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if command, isCommand := strings.CutPrefix(rest, " -c '"); isCommand {
+			_, err = conn.Exec(t.Context(), strings.TrimSuffix(strings.TrimSpace(command), "'"))
+		} else {
+			var user string
+			err = conn.QueryRow(t.Context(), "select current_user").Scan(&user)
+			users = append(users, user)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
 		conn.Close(t.Context())
-		t.Error("a client without a certificate was let in")
+		config.TLSConfig.Certificates, config.TLSConfig.GetClientCertificate = nil, nil
+		if conn, err := pgx.ConnectConfig(t.Context(), config); err == nil {
+			conn.Close(t.Context())
+			t.Error("a client without a certificate was let in")
+		}
+	}
+	if !slices.Equal(users, []string{"postgres", "alice"}) {
+		t.Errorf("connected as %q", users)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -46,7 +47,7 @@ type startFlags struct {
 	acceptDataLoss                                                           bool
 	maxConnections, reservedConnections                                      int
 	insecure, adminPprof                                                     bool
-	hba, socketDir, tlsCert, tlsKey, tlsCA                                   string
+	hba, socketDir, tlsCert, tlsKey, tlsCA, auditLog                         string
 	authenticationTimeout                                                    time.Duration
 }
 
@@ -89,6 +90,7 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "PEM file of the certificate shown to clients, with those of intermediate authorities (roles all and sql; default: no TLS)")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "PEM file of its private key")
 	flags.StringVar(&f.tlsCA, "tls-ca", "", "PEM file of the authorities whose certificates clients may show (default: none)")
+	flags.StringVar(&f.auditLog, "audit-log", "", "file to which connections, refused logins, changes of the schema, roles and privileges are written, or - for the standard output (roles all and sql; default: none)")
 	flags.DurationVar(&f.authenticationTimeout, "authentication-timeout", auth.DefaultTimeout, "how long a client may take to be let in (roles all and sql)")
 	flags.IntVar(&f.maxConnections, "max-connections", server.DefaultMaxConnections, "how many clients are served at once (roles all and sql)")
 	flags.IntVar(&f.reservedConnections, "superuser-reserved-connections", server.DefaultReservedConnections,
@@ -123,6 +125,7 @@ var flagRoles = []struct {
 	{"tls-cert", []node.Role{node.RoleAll, node.RoleSQL}},
 	{"tls-key", []node.Role{node.RoleAll, node.RoleSQL}},
 	{"tls-ca", []node.Role{node.RoleAll, node.RoleSQL}},
+	{"audit-log", []node.Role{node.RoleAll, node.RoleSQL}},
 	{"authentication-timeout", []node.Role{node.RoleAll, node.RoleSQL}},
 	{"max-connections", []node.Role{node.RoleAll, node.RoleSQL}},
 	{"superuser-reserved-connections", []node.Role{node.RoleAll, node.RoleSQL}},
@@ -250,6 +253,8 @@ func (f *startFlags) options() (node.Options, error) {
 		GC:     node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 
+		Audit: f.auditLog, AuditOut: os.Stdout,
+
 		MaxConnections: f.maxConnections, ReservedConnections: f.reservedConnections, AdminPprof: f.adminPprof,
 		AcceptClockStep: f.acceptClockStep, TimestampsAbove: tso.Timestamp(f.timestampsAbove),
 	}
@@ -318,7 +323,7 @@ func announce(out io.Writer, f startFlags, n *node.Node) {
 		if host == "::" || host == "0.0.0.0" {
 			host = "127.0.0.1"
 		}
-		fmt.Fprintf(out, "percodb is ready: psql -h %s -p %s -U %s -d percodb\n", host, port, catalog.BootstrapSuperuserName)
+		fmt.Fprintln(out, readyLine(n.AccessOf, host, port, f.socketDir))
 		fmt.Fprintln(out, f.describeAccess())
 		return
 	}
@@ -327,6 +332,34 @@ func announce(out io.Writer, f startFlags, n *node.Node) {
 		line += fmt.Sprintf(": percodb start --role=kv --join %s --data DIR", n.RPCAddr())
 	}
 	fmt.Fprintln(out, line)
+}
+
+// readyLine says how the superuser gets in from this machine: by a command that the rules let in, if there is one.
+func readyLine(access func(user string, from netip.Addr, tls bool) auth.Method, host, port, socketDir string) string {
+	const user = catalog.BootstrapSuperuserName
+	from, _ := netip.ParseAddr(host) // The listener's own, which is that of a client on this machine.
+	command := func(host, more string) string {
+		return fmt.Sprintf("percodb is ready: psql %s", shellQuote("host="+conninfoQuote(host)+" port="+port+" user="+user+" dbname=percodb"+more))
+	}
+	plain, encrypted, local := access(user, from, false), access(user, from, true), auth.Reject
+	if socketDir != "" {
+		local = access(user, netip.Addr{}, false)
+	}
+	switch {
+	case plain == auth.Trust:
+		return fmt.Sprintf("percodb is ready: psql -h %s -p %s -U %s -d percodb", host, port, user)
+	case local == auth.Trust:
+		return fmt.Sprintf("percodb is ready: psql -h %s -p %s -U %s -d percodb", shellQuote(socketDir), port, user)
+	case plain == auth.Password:
+		return fmt.Sprintf("percodb is ready: psql -h %s -p %s -U %s -d percodb (asks for the password)", host, port, user)
+	case encrypted == auth.Trust:
+		return command(host, " sslmode=require")
+	case encrypted == auth.Password:
+		return command(host, " sslmode=require") + " (asks for the password)"
+	case local == auth.Password:
+		return fmt.Sprintf("percodb is ready: psql -h %s -p %s -U %s -d percodb (asks for the password)", shellQuote(socketDir), port, user)
+	}
+	return "percodb is ready on " + net.JoinHostPort(host, port)
 }
 
 // startError is an error of start with the flags that could mend it.

@@ -20,9 +20,10 @@ const module = "github.com/percodb/percodb"
 
 // layers lists the packages from the lowest layer up: a package imports packages of lower layers only.
 var layers = [][]string{
-	{"internal/errkind", "internal/plural", "internal/tlsfiles"},
+	{"internal/errkind", "internal/plural", "internal/tlsfiles", "audit"},
 	{"internal/invariants", "internal/memory", "internal/keypack", "tso", "sql/pgerror", "sql/keyword", "percolator/sortrun", "auth/verifier"},
-	{"sql/ast", "percolator/ack", "auth", "catalog/acl"},
+	{"sql/types/jsonb", "sql/are"},
+	{"sql/ast", "sql/types/jsonpath", "percolator/ack", "auth", "catalog/acl"},
 	{"sql/types", "kv/storage", "kv/waitgraph", "readlease", "notify", "sql/copyformat"},
 	{"sql/builtin", "sql", "kv/mvcc"},
 	{"kv", "sql/mysql"},

@@ -68,11 +68,11 @@ func (f Files) load() (*Set, error) {
 	if err := checkKeyFile(f.Key); err != nil {
 		return nil, err
 	}
-	cert, err := os.ReadFile(f.Cert)
+	cert, err := readFile("certificate file", f.Cert)
 	if err != nil {
 		return nil, err
 	}
-	key, err := os.ReadFile(f.Key)
+	key, err := readFile("private key file", f.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (f Files) load() (*Set, error) {
 	if f.CA == "" {
 		return set, nil
 	}
-	authorities, err := os.ReadFile(f.CA)
+	authorities, err := readFile("file of authorities", f.CA)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +92,25 @@ func (f Files) load() (*Set, error) {
 		return nil, fmt.Errorf("%s: %w", f.CA, err)
 	}
 	return set, nil
+}
+
+func readFile(what, path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, unreadable(what, path, err)
+	}
+	return text, nil
+}
+
+// unreadable says what to do about a file that cannot be read.
+func unreadable(what, path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s %q does not exist; percodb cert makes certificates for a trial", what, path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("no permission to read %s %q; have it and its directory belong to the user who runs the process (chown), with the permissions 0600 and 0700", what, path)
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // explainPair says that a key is encrypted, which crypto/tls reports as a key that it cannot parse.
@@ -128,7 +147,7 @@ func parseAuthorities(text []byte) (*x509.CertPool, error) {
 func checkKeyFile(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return unreadable("private key file", path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("private key file %q is not a regular file", path)

@@ -78,9 +78,9 @@ func TestWrongFiles(t *testing.T) {
 		check func(*Set) error
 		want  []string
 	}{
-		{"no certificate", func(_ *testing.T, f *Files) { f.Cert += ".missing" }, nil, []string{"cert.pem.missing", "no such file"}},
-		{"no key", func(_ *testing.T, f *Files) { f.Key += ".missing" }, nil, []string{"key.pem.missing", "no such file"}},
-		{"no authorities", func(_ *testing.T, f *Files) { f.CA += ".missing" }, nil, []string{"cert.pem.missing", "no such file"}},
+		{"no certificate", func(_ *testing.T, f *Files) { f.Cert += ".missing" }, nil, []string{"cert.pem.missing", "does not exist"}},
+		{"no key", func(_ *testing.T, f *Files) { f.Key += ".missing" }, nil, []string{"key.pem.missing", "does not exist"}},
+		{"no authorities", func(_ *testing.T, f *Files) { f.CA += ".missing" }, nil, []string{"cert.pem.missing", "does not exist"}},
 		{"empty authorities", func(t *testing.T, f *Files) { f.CA = f.Key }, nil, []string{"key.pem", "no certificate"}},
 		{"damaged authorities", func(t *testing.T, f *Files) {
 			f.CA = f.Cert + ".ca"

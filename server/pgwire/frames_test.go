@@ -83,8 +83,8 @@ func (s *stackServer) record() {
 func (s *stackServer) Open(ctx context.Context, c *Conn, startup map[string]string) (*session.Session, error) {
 	return session.New(ctx, s.deps, 1, c.Client(), startup)
 }
-func (s *stackServer) Closed(*session.Session)  {}
-func (s *stackServer) Cancel(session.CancelKey) {}
+func (s *stackServer) Closed(*session.Session)       {}
+func (s *stackServer) Cancel(session.CancelKey) bool { return false }
 
 // trusting makes a gate that lets everyone in.
 func trusting(t *testing.T) *auth.Gate {

@@ -74,11 +74,12 @@ func (s *saslConversation) exchange(m pgproto3.BackendMessage, kind uint32) (pgp
 	answer, err := s.c.backend.Receive()
 	switch {
 	case err == nil:
+		s.c.heard()
 		return answer, nil
 	case errors.Is(err, os.ErrDeadlineExceeded) && !s.c.draining.Load():
 		// An error shows when the message is written.
 		_ = s.c.net.SetWriteDeadline(time.Now().Add(time.Second))
-		return nil, pgerror.New(pgerror.QueryCanceled, "canceling authentication due to timeout")
+		return nil, errLoginTimeout()
 	}
 	return nil, protocolError(err)
 }

@@ -3,7 +3,6 @@ package pgwire
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -30,8 +29,8 @@ type Host interface {
 	Open(ctx context.Context, c *Conn, startup map[string]string) (*session.Session, error)
 	// Closed reports that the session of Open has ended.
 	Closed(*session.Session)
-	// Cancel cuts off the running statement of the session with this key, if there is one.
-	Cancel(key session.CancelKey)
+	// Cancel cuts off the running statement, if there is one, of the session with this key. It reports whether there is such a session.
+	Cancel(key session.CancelKey) bool
 }
 
 // Conn is one client's connection. Serve is called once; Shutdown from any goroutine.
@@ -41,13 +40,17 @@ type Conn struct {
 	stream  net.Conn     // what messages pass through: the socket, or TLS over it
 	meter   *meter
 	tls     *tls.ConnectionState // nil: the connection is not encrypted
-	shown   *x509.Certificate    // that the client has been shown; nil without TLS
+	client  auth.Client          // as far as it has introduced itself
 	gate    *auth.Gate
 	host    Host
 	log     *slog.Logger
 	backend *pgproto3.Backend
 	w       *writer
 	session *session.Session
+	ended   *pgerror.Error // why the server ends the session; nil: the client does
+	// stage is how far the startup has come, progress when that was, in nanoseconds.
+	stage    stage
+	progress atomic.Int64
 	// skipping: an error occurred in the extended protocol; skip to Sync.
 	skipping bool
 	// waiting: the client has been sent ReadyForQuery.
@@ -66,6 +69,8 @@ func New(c net.Conn, gate *auth.Gate, host Host, pool *memory.Pool, log *slog.Lo
 	socket := newSocket(c)
 	tcp, _ := c.(*net.TCPConn)
 	conn := &Conn{net: socket, tcp: tcp, stream: socket, gate: gate, host: host, log: log}
+	conn.client.Addr = c.RemoteAddr()
+	conn.heard()
 	conn.meter = newMeter(conn.read, pool)
 	conn.backend = pgproto3.NewBackend(conn.meter, io.Discard)
 	conn.w = newWriter(socket, conn.backend, pool)
@@ -79,15 +84,21 @@ func (c *Conn) Serve(ctx context.Context) {
 	defer c.meter.account.Close()
 	defer c.w.Close()
 	defer c.recoverPanic()
-	open, err := c.startup(ctx)
-	if err != nil || !open {
+	err := c.startup(ctx)
+	if c.session == nil {
 		if err != nil {
 			c.fatal(err)
+			c.reportRefused(err)
 		}
 		return
 	}
 	defer c.host.Closed(c.session)
+	defer c.auditDisconnect(time.Now())
 	defer c.session.Close()
+	if err != nil {
+		c.fatal(err)
+		return
+	}
 	c.busy.Store(true)
 	for {
 		m, err := c.receive()
@@ -208,6 +219,7 @@ func (c *Conn) Refuse(why *pgerror.Error) {
 	c.w.error(why, "FATAL")
 	_ = c.w.Send() // The connection ends either way.
 	c.net.Close()
+	c.gate.Report(&c.client, why)
 }
 
 // Abort cuts the running statement off and closes the connection.
@@ -274,6 +286,7 @@ func (c *Conn) fatal(err error) {
 	if why == nil {
 		why = session.ToPGError(err)
 	}
+	c.ended = why
 	c.w.error(why, "FATAL")
 	_ = c.w.Send() // The connection ends either way.
 }
@@ -282,6 +295,7 @@ func (c *Conn) fatal(err error) {
 func (c *Conn) recoverPanic() {
 	if p := recover(); p != nil {
 		e := session.ReportPanic(c.log, p)
+		c.ended = e
 		c.w.dropPartial()
 		c.w.error(e, "FATAL")
 		_ = c.w.Send()

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -29,19 +30,18 @@ const (
 // past is a deadline that has passed.
 var past = time.Unix(1, 0)
 
-// startup answers the startup messages (55.2.1). It reports whether a session has begun; a connection for a
-// CancelRequest has none.
+// startup answers the startup messages (55.2.1), and sets the session when it has begun; a connection for a CancelRequest has none.
 //
 // Packets are read from the connection byte by byte as far as they go. Nothing that follows an SSLRequest in the clear is
 // therefore taken for a part of the encrypted conversation: it is what the TLS handshake begins with, which fails.
-func (c *Conn) startup(ctx context.Context) (bool, error) {
+func (c *Conn) startup(ctx context.Context) error {
 	if err := c.net.SetDeadline(time.Now().Add(c.gate.Timeout())); err != nil {
-		return false, &connectionError{err}
+		return &connectionError{err}
 	}
-	for packets := range 4 { // GSSENCRequest, SSLRequest and the packet itself, with one to spare.
-		code, body, err := c.readPacket(packets == 0)
+	for n := range 4 { // GSSENCRequest, SSLRequest and the packet itself, with one to spare.
+		code, body, err := c.readPacket(n == 0)
 		if err != nil {
-			return false, err
+			return err
 		}
 		switch code {
 		case gssCode:
@@ -51,29 +51,36 @@ func (c *Conn) startup(ctx context.Context) (bool, error) {
 		case cancelCode:
 			var m pgproto3.CancelRequest
 			if err := m.Decode(body); err != nil {
-				return false, protocolError(err)
+				return protocolError(err)
 			}
 			if len(m.SecretKey) == 4 {
-				c.host.Cancel(session.CancelKey{PID: m.ProcessID, Secret: binary.BigEndian.Uint32(m.SecretKey)})
+				if !c.host.Cancel(session.CancelKey{PID: m.ProcessID, Secret: binary.BigEndian.Uint32(m.SecretKey)}) {
+					c.reportCancel(m.ProcessID)
+				}
 			}
-			return false, nil
+			return nil
 		default:
-			return true, c.begin(ctx, code, body)
+			return c.begin(ctx, code, body)
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
 	}
-	return false, pgerror.New(pgerror.ProtocolViolation, "too many negotiation requests")
+	return pgerror.New(pgerror.ProtocolViolation, "too many negotiation requests")
 }
 
 // readPacket reads a packet of the startup phase, and nothing that follows it. body begins with the code. If the
 // connection begins with a TLS handshake instead, that is carried out first.
 func (c *Conn) readPacket(first bool) (code uint32, body []byte, err error) {
 	var length [4]byte
-	if _, err := io.ReadFull(c.stream, length[:]); err != nil {
+	if n, err := io.ReadFull(c.stream, length[:]); err != nil {
+		if n > 0 {
+			c.stage = packets
+		}
 		return 0, nil, &connectionError{err}
 	}
+	c.stage = packets
+	c.heard()
 	if first && length[0] == handshakeByte && c.offersTLS() {
 		if err := c.secure(&replay{Conn: c.net, unread: length[:]}); err != nil {
 			return 0, nil, err
@@ -91,6 +98,7 @@ func (c *Conn) readPacket(first bool) (code uint32, body []byte, err error) {
 	if _, err := io.ReadFull(c.stream, body); err != nil {
 		return 0, nil, &connectionError{err}
 	}
+	c.stage = reached
 	return binary.BigEndian.Uint32(body), body, nil
 }
 
@@ -124,13 +132,16 @@ func (c *Conn) negotiateTLS() error {
 
 // secure carries out a TLS handshake; messages then pass through TLS. The client is sent the reason of a failure as an alert.
 func (c *Conn) secure(conn net.Conn) error {
+	c.stage = handshake
 	config := c.gate.TLS()
 	encrypted := tls.Server(conn, config)
 	if err := encrypted.Handshake(); err != nil {
 		return &connectionError{err}
 	}
 	state := encrypted.ConnectionState()
-	c.tls, c.shown = &state, config.Certificates[0].Leaf
+	c.stage = reached
+	c.heard()
+	c.tls, c.client.TLS, c.client.ServerCert = &state, &state, config.Certificates[0].Leaf
 	c.stream = encrypted
 	c.w.SendTo(encrypted)
 	return nil
@@ -163,14 +174,18 @@ func (c *Conn) begin(ctx context.Context, code uint32, body []byte) error {
 	if m.ProtocolVersion != pgproto3.ProtocolVersion30 {
 		c.w.send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: 0})
 	}
-	if err := c.authenticate(ctx, m.Parameters); err != nil {
+	c.stage = proving
+	rule, err := c.authenticate(ctx, m.Parameters)
+	if err != nil {
 		return err
 	}
+	c.stage = introduced
 	s, err := c.host.Open(ctx, c, m.Parameters)
 	if err != nil {
 		return err
 	}
 	c.session = s
+	c.auditConnect(rule)
 	c.w.format = s.Format()
 	c.w.send(&pgproto3.AuthenticationOk{})
 	s.ReportSettings(c.w)
@@ -181,10 +196,11 @@ func (c *Conn) begin(ctx context.Context, code uint32, body []byte) error {
 }
 
 // authenticate has the rules decide on the client.
-func (c *Conn) authenticate(ctx context.Context, startup map[string]string) error {
-	client := auth.Client{Addr: c.net.RemoteAddr(), TLS: c.tls, ServerCert: c.shown, User: startup["user"], Database: startup["database"]}
+func (c *Conn) authenticate(ctx context.Context, startup map[string]string) (*auth.Rule, error) {
+	client := &c.client
+	client.User, client.Database, client.Application = startup["user"], startup["database"], startup["application_name"]
 	if client.User == "" {
-		return pgerror.New(pgerror.InvalidAuthorization, "no PostgreSQL user name specified in startup packet")
+		return nil, pgerror.New(pgerror.InvalidAuthorization, "no PostgreSQL user name specified in startup packet")
 	}
 	if client.Database == "" {
 		client.Database = client.User
@@ -192,16 +208,26 @@ func (c *Conn) authenticate(ctx context.Context, startup map[string]string) erro
 	if client.Database == "postgres" { // another name of the one database, which the rules name
 		client.Database = session.Database
 	}
-	if err := c.gate.Admit(ctx, &client, &saslConversation{c}); err != nil {
-		return err
+	rule, err := c.gate.Admit(ctx, client, &saslConversation{c})
+	if err != nil {
+		return nil, err
 	}
 	c.backend.SetMaxBodyLen(maxMessageBytes)
 	// The session may be terminated, with a deadline of its own, as soon as it is open.
 	if err := c.net.SetWriteDeadline(time.Time{}); err != nil {
-		return &connectionError{err}
+		return nil, &connectionError{err}
 	}
-	return nil
+	return rule, nil
 }
+
+// Address is the client's IP address; the zero Addr is a Unix socket.
+func (c *Conn) Address() netip.Addr { return c.client.Address() }
+
+// heard notes that the client has made progress.
+func (c *Conn) heard() { c.progress.Store(time.Now().UnixNano()) }
+
+// LastHeard is when the client has last made progress on its way to a session. Safe from any goroutine.
+func (c *Conn) LastHeard() time.Time { return time.Unix(0, c.progress.Load()) }
 
 // Client returns where the client is and how it is connected. It is legal once the client has introduced itself.
 func (c *Conn) Client() session.Client {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/catalog"
 )
 
@@ -15,7 +16,7 @@ func describeTLS(state *tls.ConnectionState) *catalog.TLS {
 		return nil
 	}
 	shown := &catalog.TLS{
-		Version: strings.Replace(tls.VersionName(state.Version), "TLS 1", "TLSv1", 1), Cipher: tls.CipherSuiteName(state.CipherSuite), Bits: 256,
+		Version: auth.TLSVersion(state), Cipher: tls.CipherSuiteName(state.CipherSuite), Bits: 256,
 	}
 	if strings.Contains(shown.Cipher, "_128_") {
 		shown.Bits = 128

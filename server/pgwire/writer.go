@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -83,13 +82,14 @@ func (w *writer) rowDescription(cols []session.Column, formats []int16) {
 	w.Data = binary.BigEndian.AppendUint16(w.Data, uint16(len(cols)))
 	for i := range cols {
 		c := &cols[i]
+		t := c.Type.Underlying()
 		w.Data = append(w.Data, c.Name...)
 		w.Data = append(w.Data, 0)
 		w.Data = binary.BigEndian.AppendUint32(w.Data, uint32(c.TableID))
 		w.Data = binary.BigEndian.AppendUint16(w.Data, uint16(c.AttNum))
-		w.Data = binary.BigEndian.AppendUint32(w.Data, uint32(c.Type.OID))
-		w.Data = binary.BigEndian.AppendUint16(w.Data, uint16(typeLen(c.Type)))
-		w.Data = binary.BigEndian.AppendUint32(w.Data, uint32(c.Type.Mod))
+		w.Data = binary.BigEndian.AppendUint32(w.Data, uint32(t.OID))
+		w.Data = binary.BigEndian.AppendUint16(w.Data, uint16(typeLen(t)))
+		w.Data = binary.BigEndian.AppendUint32(w.Data, uint32(t.Mod))
 		w.Data = binary.BigEndian.AppendUint16(w.Data, uint16(formatOf(formats, i)))
 	}
 	w.end(at)
@@ -201,10 +201,11 @@ func (w *writer) notification(m *notify.Message) error {
 	return w.SendIfLarge()
 }
 
-// noticeSeverity distinguishes warnings from notices by their class: 01, and 25 for statements that have no effect in
-// the current transaction state.
+// noticeSeverity distinguishes warnings from notices by their class: 01, 0L for access items without a grantor, and 25 for statements
+// that have no effect in the current transaction state.
 func noticeSeverity(code pgerror.Code) string {
-	if strings.HasPrefix(string(code), "01") || strings.HasPrefix(string(code), "25") {
+	switch code[:2] {
+	case "01", "0L", "25":
 		return "WARNING"
 	}
 	return "NOTICE"
