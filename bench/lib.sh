@@ -39,11 +39,36 @@ start_percodb() {
   [ -x "$work/percodb" ] || go build -o "$work/percodb" ./cmd/percodb
   "$work/percodb" start --listen "127.0.0.1:$percodb_port" --data "$work/data" "$@" >"$work/percodb.log" 2>&1 &
   percodb_pid=$!
-  for _ in $(seq 100); do
-    psql -h 127.0.0.1 -p "$percodb_port" -U postgres -d percodb -XAtqc 'select 1' >/dev/null 2>&1 && return
+  await_percodb "$percodb_port" || { echo "percodb did not start:"; cat "$work/percodb.log"; exit 1; }
+}
+
+# start_cluster PORT [CERTS [SQL]]: an oracle, a store and SQL processes (1) on loopback. The first one listens on PORT, the next on
+# PORT + 3 and so on. CERTS is empty or the directory of the processes' certificates. Their ids are in members, which the caller kills.
+start_cluster() {
+  local port=$1 certs=${2:-} number=${3:-1} role args
+  members=()
+  for role in tso kv $(seq "$number"); do
+    case $role in
+      tso) args=(--rpc-listen "127.0.0.1:$((port + 1))" --data "$work/$port-tso") ;;
+      kv) args=(--rpc-listen "127.0.0.1:$((port + 2))" --data "$work/$port-kv" --join "127.0.0.1:$((port + 1))") ;;
+      *) args=(--listen "127.0.0.1:$((port + 3 * (role - 1)))" --join "127.0.0.1:$((port + 1))") role=sql ;;
+    esac
+    [ -z "$certs" ] || args+=(--cluster-tls-cert "$certs/$role.crt" --cluster-tls-key "$certs/$role.key" --cluster-tls-ca "$certs/ca.crt")
+    "$work/percodb" start --role="$role" --memory 1GB "${args[@]}" >"$work/$port-$role-${#members[@]}.log" 2>&1 &
+    members+=($!)
+  done
+  for role in $(seq 0 3 $((3 * (number - 1)))); do
+    await_percodb $((port + role)) || { echo "the cluster did not start:"; cat "$work/$port"-*.log; exit 1; }
+  done
+}
+
+# await_percodb PORT: until a server answers there, 30 s at most
+await_percodb() {
+  for _ in $(seq 300); do
+    psql -h 127.0.0.1 -p "$1" -U postgres -d percodb -XAtqc 'select 1' >/dev/null 2>&1 && return
     sleep 0.1
   done
-  echo "percodb did not start:"; cat "$work/percodb.log"; exit 1
+  return 1
 }
 
 # cpu_ticks PID… : user and system time of processes and their children that have ended, in ticks

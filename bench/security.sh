@@ -115,29 +115,8 @@ if part idle; then
 fi
 
 if part cluster; then
-  # start_cluster PORT CERTS: an oracle, a store and a SQL process, which listens on PORT; CERTS is empty or the directory
-  start_cluster() {
-    local port=$1 certs=$2 role args
-    members=()
-    for role in tso kv sql; do
-      args=(--role=$role --memory 1GB)
-      [ -z "$certs" ] || args+=(--cluster-tls-cert "$certs/$role.crt" --cluster-tls-key "$certs/$role.key" --cluster-tls-ca "$certs/ca.crt")
-      case $role in
-        tso) args+=(--rpc-listen "127.0.0.1:$((port + 1))" --data "$work/$port-tso") ;;
-        kv) args+=(--rpc-listen "127.0.0.1:$((port + 2))" --data "$work/$port-kv" --join "127.0.0.1:$((port + 1))") ;;
-        sql) args+=(--listen "127.0.0.1:$port" --join "127.0.0.1:$((port + 1))") ;;
-      esac
-      "$work/percodb" start "${args[@]}" >"$work/$port-$role.log" 2>&1 &
-      members+=($!)
-    done
-    for _ in $(seq 300); do
-      psql -h 127.0.0.1 -p "$port" -U postgres -d percodb -XAtqc 'select 1' >/dev/null 2>&1 && return
-      sleep 0.1
-    done
-    echo "the cluster did not start:"; cat "$work/$port"-*.log; exit 1
-  }
   plain_port=$((percodb_port + 1)) tls_port=$((percodb_port + 5))
-  start_cluster "$plain_port" ""
+  start_cluster "$plain_port"
   plain_members=("${members[@]}")
   start_cluster "$tls_port" "$work/certs"
   tls_members=("${members[@]}")

@@ -16,11 +16,15 @@ type Options struct {
 	URL, PID string
 	// PostgresURL and PostgresPID are those of PostgreSQL; without the URL only percodb is measured.
 	PostgresURL, PostgresPID string
+	// WriterURL is another SQL process of percodb's cluster. If it is set, only the latency from changes there to their handling by a
+	// client of URL is measured.
+	WriterURL string
 	// Duration of each measurement that has no end of its own; 5 s if 0.
 	Duration time.Duration
-	// Rows of each table; 100,000 if 0.
+	// Rows of each table; 250,000 if 0.
 	Rows int
-	// Pending is the number of changes that Throughput begins with; 20,000 if 0.
+	// Pending is the number of changes that throughput with one change a transaction begins with; 20,000 if 0. Into counters it is five
+	// times as many.
 	Pending int
 	// Backlog is the number of changes of Backlog; a million if 0. Less than 0: not measured.
 	Backlog int
@@ -48,7 +52,7 @@ func (o *Options) fill() error {
 	for _, f := range []struct {
 		field *int
 		value int
-	}{{&o.Rows, 100_000}, {&o.Pending, 20_000}, {&o.Backlog, 1_000_000}, {&o.Rate, 1000}} {
+	}{{&o.Rows, 250_000}, {&o.Pending, 20_000}, {&o.Backlog, 1_000_000}, {&o.Rate, 1000}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}
@@ -59,8 +63,8 @@ func (o *Options) fill() error {
 	if o.Notice == nil {
 		o.Notice = func(string) {}
 	}
-	if o.Rows < 2*o.Pending || o.Pending < 1 || o.Rate < 1 || o.Duration < 0 {
-		return fmt.Errorf("%d rows, %d pending, %d changes/s for %v: use at least two rows for each pending change, and more than 0", o.Rows, o.Pending, o.Rate, o.Duration)
+	if o.Rows < 2*batchPending*o.Pending || o.Pending < 1 || o.Rate < 1 || o.Duration < 0 {
+		return fmt.Errorf("%d rows, %d pending, %d changes/s for %v: use at least ten rows for each pending change, and more than 0", o.Rows, o.Pending, o.Rate, o.Duration)
 	}
 	return nil
 }
@@ -71,6 +75,11 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 		return nil, err
 	}
 	res := &Result{Started: time.Now()}
+	if o.WriterURL != "" {
+		return res, across(ctx, o, func(name, unit string, v float64) {
+			res.put(name, unit, func(f *Figure) { f.Percodb = v })
+		})
+	}
 	measure := func(kind handler, url, pid string, set func(*Figure, float64)) error {
 		s, err := open(ctx, o, kind, url, pid)
 		if err != nil {
@@ -78,15 +87,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 		}
 		defer s.close()
 		return s.measureAll(ctx, func(name, unit string, v float64) {
-			for i := range res.Figures {
-				if res.Figures[i].Name == name {
-					set(&res.Figures[i], v)
-					return
-				}
-			}
-			f := Figure{Name: name, Unit: unit}
-			set(&f, v)
-			res.Figures = append(res.Figures, f)
+			res.put(name, unit, func(f *Figure) { set(f, v) })
 		})
 	}
 	if o.PostgresURL != "" {
@@ -95,6 +96,19 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 		}
 	}
 	return res, measure(&percodb{}, o.URL, o.PID, func(f *Figure, v float64) { f.Percodb = v })
+}
+
+// put sets one server's number of a figure, which is added if it is new.
+func (r *Result) put(name, unit string, set func(*Figure)) {
+	for i := range r.Figures {
+		if r.Figures[i].Name == name {
+			set(&r.Figures[i])
+			return
+		}
+	}
+	f := Figure{Name: name, Unit: unit}
+	set(&f)
+	r.Figures = append(r.Figures, f)
 }
 
 // single is what an observer does without options.
@@ -138,13 +152,20 @@ func (s *server) latency(ctx context.Context, put func(name, unit string, v floa
 	return errors.Join(err, s.verify(ctx, w), stop())
 }
 
+// batchPending is how many times more changes are pending when they are handled in batches, so that both measurements take seconds.
+const batchPending = 5
+
 // throughput measures how fast pending changes are handled while writers make others.
 func (s *server) throughput(ctx context.Context, put func(name, unit string, v float64), w work) error {
 	s.o.Notice(fmt.Sprintf("%s: throughput, %s", s.handler.name(), w))
 	if err := s.create(ctx, w); err != nil {
 		return err
 	}
-	if _, err := s.pool.Exec(ctx, "UPDATE observed SET v = v + 1 WHERE id <= $1", s.o.Pending); err != nil {
+	pending := s.o.Pending
+	if w.counters {
+		pending *= batchPending
+	}
+	if _, err := s.pool.Exec(ctx, "UPDATE observed SET v = v + 1 WHERE id <= $1", pending); err != nil {
 		return err
 	}
 	writing, end := context.WithCancel(ctx)
@@ -155,7 +176,7 @@ func (s *server) throughput(ctx context.Context, put func(name, unit string, v f
 	}
 	done := make(chan written, 1)
 	go func() {
-		n, err := s.write(writing, s.o.Rate, time.Hour, s.o.Pending+1, s.o.Rows)
+		n, err := s.write(writing, s.o.Rate, time.Hour, pending+1, s.o.Rows)
 		done <- written{n, err}
 	}()
 	begin := time.Now()
@@ -166,7 +187,7 @@ func (s *server) throughput(ctx context.Context, put func(name, unit string, v f
 	err = s.handler.wait(ctx, s)
 	end()
 	took, wrote := time.Since(begin), <-done
-	put(fmt.Sprintf("changes handled, %s, %d changes/s beside", w, s.o.Rate), "/s", float64(s.o.Pending+wrote.n)/took.Seconds())
+	put(fmt.Sprintf("changes handled, %s, %d changes/s beside", w, s.o.Rate), "/s", float64(pending+wrote.n)/took.Seconds())
 	if err := errors.Join(err, wrote.err, s.handler.wait(ctx, s)); err != nil {
 		return errors.Join(err, stop())
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // tiny measures in seconds.
-var tiny = Options{Duration: time.Second, Rows: 2000, Pending: 500, Backlog: 2000, Rate: 200}
+var tiny = Options{Duration: time.Second, Rows: 2000, Pending: 200, Backlog: 2000, Rate: 200}
 
 // Goal: every figure of percodb is measured, and what its observers derive equals a recomputation. Method: the measurement of a few
 // rows, with a server built from this tree.
@@ -48,6 +48,14 @@ func TestPercodb(t *testing.T) {
 	if err := res.Table().WriteText(os.Stderr); err != nil {
 		t.Fatal(err)
 	}
+	o.WriterURL = o.URL // one SQL process is both
+	across, err := Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(across.Figures) != 2 || across.Figures[0].Percodb <= 0 || across.Figures[0].Percodb > across.Figures[1].Percodb {
+		t.Errorf("latency from one SQL process to another: %+v", across.Figures)
+	}
 }
 
 // Goal: the workers of PostgreSQL derive the same. Method: the measurement of a few rows, in a schema of the server that the
@@ -74,7 +82,7 @@ func TestPostgres(t *testing.T) {
 
 // Goal: settings that make no sense are refused before anything is measured. Method: table of options.
 func TestOptionsAreChecked(t *testing.T) {
-	for _, o := range []Options{{Rows: 10, Pending: 6}, {Rate: -1}, {Duration: -time.Second}, {Pending: -1}} {
+	for _, o := range []Options{{Rows: 59, Pending: 6}, {Rate: -1}, {Duration: -time.Second}, {Pending: -1}} {
 		if err := o.fill(); err == nil {
 			t.Errorf("%+v was accepted", o)
 		}

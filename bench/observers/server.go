@@ -121,6 +121,14 @@ func (s *server) verify(ctx context.Context, w work) error {
 
 // write changes rows from first to last, rate a second, for d or until ctx ends. It returns the number of changes.
 func (s *server) write(ctx context.Context, rate int, d time.Duration, first, last int) (int, error) {
+	return s.paced(ctx, rate, d, func(conn *pgx.Conn, r *rand.Rand) error {
+		_, err := conn.Exec(context.WithoutCancel(ctx), "UPDATE observed SET v = v + 1 WHERE id = $1", first+r.IntN(last-first+1))
+		return err
+	})
+}
+
+// paced calls change on the writers' connections, rate times a second, for d or until ctx ends. It returns how many calls succeeded.
+func (s *server) paced(ctx context.Context, rate int, d time.Duration, change func(*pgx.Conn, *rand.Rand) error) (int, error) {
 	begin := time.Now()
 	var next atomic.Int64
 	return s.eachWriter(ctx, func(conn *pgx.Conn, r *rand.Rand) (bool, error) {
@@ -133,8 +141,7 @@ func (s *server) write(ctx context.Context, rate int, d time.Duration, first, la
 		case <-ctx.Done():
 			return false, nil
 		}
-		_, err := conn.Exec(context.WithoutCancel(ctx), "UPDATE observed SET v = v + 1 WHERE id = $1", first+r.IntN(last-first+1))
-		return true, err
+		return true, change(conn, r)
 	})
 }
 

@@ -405,11 +405,14 @@ func TestForgetStore(t *testing.T) {
 }
 
 // Goal: of two processes with one store's data, the second is refused. Method: a copy of the data directory of
-// a store, which runs.
+// a store, which runs; it is stopped while its files are copied, since it may remove some at any time.
 func TestCopiedStore(t *testing.T) {
 	d := deploy(t, 1, 0)
 	copied := d.newStore("copy")
-	if out, err := exec.Command("cp", "-r", filepath.Join(d.dir, "kv1"), filepath.Join(d.dir, "copy")).CombinedOutput(); err != nil {
+	d.kv[0].pause()
+	out, err := exec.Command("cp", "-r", filepath.Join(d.dir, "kv1"), filepath.Join(d.dir, "copy")).CombinedOutput()
+	d.kv[0].resume()
+	if err != nil {
 		t.Fatal(string(out))
 	}
 	if err := copied.tryStart(); err == nil || !strings.Contains(copied.run.Output(), "is a copy, or older") {

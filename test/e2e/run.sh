@@ -48,6 +48,30 @@ sql -c 'create table account (id int primary key, owner text not null, balance n
 expect "select" $'1|ann|10.50\n2|bob|20.00' sql -c 'select * from account order by id'
 expect "meta \\dt" 'public|account|table|postgres' sql -c '\dt'
 sql -c '\d account' >"$work/out" && grep -q 'balance' "$work/out" || fail "\\d account"
+
+# Every command of psql that describes something, with and without + and S, as a superuser and as an ordinary role. Two read what only
+# superusers may: \dRs+ the connection strings of subscriptions, as in PostgreSQL.
+sql -c 'create role ordinary login' -c 'create view rich as select * from account' -c 'create sequence numbers' -c "create type mood as enum ('ok')" \
+    -c 'grant select on account to ordinary' >/dev/null
+describe() { # describe ROLE
+  local commands='' command more
+  for command in d da dA dAc dAf dAo dAp db dc dC dd dD ddp dE des det deu dew df dfa dfn dfp dft dfw dF dFd dFp dFt dg di dl dL dm dn do dO dp \
+    dP dPi dPt drds dRp dRs ds dt dT du dv dx dX dy l z 'd account' 'd rich' 'd numbers' 'd account_pkey' 'd pg_class' 'dT mood' 'sv rich'; do
+    for more in '' + S S+; do
+      case $command$more in dA*S* | sv*S* | 'dRs+' | 'dRsS+') continue ;; esac
+      commands+="\\\\${command%% *}$more"
+      [ "$command" = "${command#* }" ] || commands+=" ${command#* }"
+      commands+='\n'
+    done
+  done
+  printf "$commands" | psql -h 127.0.0.1 -p "$port" -U "$1" -d percodb -X 2>&1 >/dev/null | grep ERROR || true
+}
+for role in postgres ordinary; do
+  out=$(describe $role)
+  [ -z "$out" ] || fail "psql's commands as $role: $out"
+  echo "ok   psql's commands as $role"
+done
+sql -c 'drop view rich' -c 'drop sequence numbers' -c 'drop type mood' -c 'revoke all on account from ordinary' -c 'drop role ordinary' >/dev/null
 echo "ok   meta \\d"
 expect "rollback" '2' sql -c 'begin; delete from account; rollback' -c 'select count(*) from account'
 if sql -c "insert into account values (1, 'eve', 1)" >"$work/out" 2>&1; then fail "duplicate key accepted"; fi

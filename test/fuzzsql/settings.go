@@ -52,9 +52,9 @@ type setting struct {
 
 func zone(name string) setting {
 	return setting{name, func(f *types.Format) {
-		loc, err := types.LoadZone(name)
-		if err != nil {
-			panic("BUG: " + err.Error())
+		loc, ok := types.LoadLocation(name)
+		if !ok {
+			panic("BUG: no zone " + name)
 		}
 		f.Location = loc
 	}}

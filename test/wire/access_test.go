@@ -105,16 +105,28 @@ type secured struct {
 // startSecured starts a server with some superusers: app, full, plain, trusted, verified, x, y and others.
 func startSecured(t testing.TB, rules string, others ...string) *secured {
 	t.Helper()
+	return startSecuredWith(t, rules, func(*node.Options) {}, others...)
+}
+
+// textLogger logs warnings and errors.
+func textLogger(to io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// startSecuredWith is startSecured with other options.
+func startSecuredWith(t testing.TB, rules string, change func(*node.Options), others ...string) *secured {
+	t.Helper()
 	dir := t.TempDir()
 	s := &secured{authority: newAuthority(t, dir, "ca"), rules: filepath.Join(dir, "hba.conf")}
 	s.server("server")
 	s.write(rules + "\nlocal all postgres trust\n")
 	opts := options(filepath.Join(dir, "data"))
-	opts.Logger, opts.SocketDir = slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn})), dir
+	opts.Logger, opts.SocketDir = textLogger(&s.log), dir
 	opts.Access = auth.Options{
 		RulesFile: s.rules, Timeout: exchangeTimeout,
 		Certificates: tlsfiles.Files{Cert: s.path("server.crt"), Key: s.path("server.key"), CA: s.path("ca.crt")},
 	}
+	change(&opts)
 	var err error
 	s.node, err = node.Start(context.Background(), opts)
 	s.must(err)
@@ -535,5 +547,55 @@ func TestSocketDirectory(t *testing.T) {
 	}
 	if _, err := start(filepath.Join(dir, strings.Repeat("x", 100)), "127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("a long path: %v", err)
+	}
+}
+
+// Goal: pg_stat_activity shows the application's name of every session to everyone, as PostgreSQL does, and pg_stat_ssl the sessions only
+// of those whose privileges the reader has, with the whole of the client's certificate.
+func TestSessionsShown(t *testing.T) {
+	s := startSecured(t, "local all all trust\nhostssl all all all cert\n")
+	s.clientNamed("postgres")
+	admin, err := s.connect(s.tls("postgres", "postgres") + " application_name=backup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(t.Context())
+	if _, err := admin.Exec(t.Context(), "CREATE ROLE other LOGIN"); err != nil {
+		t.Fatal(err)
+	}
+	s.clientNamed("other")
+	other, err := s.connect(s.tls("other", "other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(t.Context())
+	text := func(conn *pgx.Conn, query string) (got string) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), query).Scan(&got); err != nil {
+			t.Errorf("%s: %v", query, err)
+		}
+		return got
+	}
+	const names = "SELECT application_name FROM pg_stat_activity WHERE usename = 'postgres' AND application_name <> ''"
+	if got := text(other, names); got != "backup" {
+		t.Errorf("the name is %q", got)
+	}
+	if _, err := admin.Exec(t.Context(), "SET application_name = restore"); err != nil {
+		t.Fatal(err)
+	}
+	if got := text(other, names); got != "restore" {
+		t.Errorf("after SET the name is %q", got)
+	}
+	for name, want := range map[string]string{"ssl": "on", "ssl_min_protocol_version": "TLSv1.2", "ssl_cert_file": s.path("server.crt"), "authentication_timeout": "2min"} {
+		if got := text(other, "SELECT setting FROM pg_settings WHERE name = '"+name+"'"); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	const whole = "SELECT string_agg(a.usename || ' ' || s.client_dn || ' ' || (s.client_serial > 0)::text || ' ' || (s.issuer_dn LIKE '/CN=_%')::text, ', ' ORDER BY a.usename) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE s.ssl"
+	if got := text(admin, whole); got != "other /CN=other true true, postgres /CN=postgres true true" {
+		t.Errorf("a superuser sees %q", got)
+	}
+	if got := text(other, whole); got != "other /CN=other true true" {
+		t.Errorf("another role sees %q", got)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -44,7 +43,7 @@ const (
 const waitTimeout = 2 * time.Minute
 
 // rules are those of the server.
-const rules = "host all " + trusted + " all trust\nhostssl all " + certified + " all cert\nhost all " + guarded + " all scram-sha-256\n"
+const rules = "host all " + trusted + " all trust\nhostssl all " + certified + " all cert\nhost all " + guarded + ",iterated,bare,absent all scram-sha-256\n"
 
 // hostile is a server with what attacks it.
 type hostile struct {
@@ -122,19 +121,39 @@ func (h *hostile) query(sql string) {
 // ordinary client is served.
 func TestMutatedMessages(t *testing.T) {
 	h := startHostile(t)
+	h.besiege(t, func(rng *rand.Rand) (bool, error) {
+		if h.sent.Load() >= int64(*messages) {
+			return false, nil
+		}
+		phase, encrypted := rng.IntN(phases), rng.IntN(2) == 0
+		if err := h.attack(rng, phase, encrypted); err != nil {
+			return false, fmt.Errorf("phase %d, TLS %v: %w", phase, encrypted, err)
+		}
+		return true, nil
+	})
+	t.Logf("seed %d: %d messages; connections before the startup %d, in the handshake %d, in the session %d",
+		*seed, h.sent.Load(), h.ended[beforeStartup].Load(), h.ended[inHandshake].Load(), h.ended[inSession].Load())
+}
+
+// besiege has several goroutines attack the server until attack reports that it is enough, or fails. Then it checks that the server is
+// as before: nothing is logged, an ordinary client is served, and goroutines and memory are what they were.
+func (h *hostile) besiege(t *testing.T, attack func(*rand.Rand) (bool, error)) {
+	t.Helper()
 	goroutines, heap := settle(t, 0)
 	var wg sync.WaitGroup
 	failed := make(chan error, 1)
 	for worker := range 4 {
 		rng := rand.New(rand.NewPCG(*seed, uint64(worker)))
 		wg.Go(func() {
-			for h.sent.Load() < int64(*messages) {
-				phase, encrypted := rng.IntN(phases), rng.IntN(2) == 0
-				if err := h.attack(rng, phase, encrypted); err != nil {
+			for {
+				more, err := attack(rng)
+				if err != nil {
 					select {
-					case failed <- fmt.Errorf("phase %d, TLS %v: %w", phase, encrypted, err):
+					case failed <- err:
 					default:
 					}
+				}
+				if !more {
 					return
 				}
 			}
@@ -157,8 +176,6 @@ func TestMutatedMessages(t *testing.T) {
 	if grown := int64(heapAfter) - int64(heap); grown > 64<<20 {
 		t.Errorf("the heap has grown by %d MB", grown>>20)
 	}
-	t.Logf("seed %d: %d messages; connections before the startup %d, in the handshake %d, in the session %d",
-		*seed, h.sent.Load(), h.ended[beforeStartup].Load(), h.ended[inHandshake].Load(), h.ended[inSession].Load())
 }
 
 // settle waits until there are no more goroutines than most, and returns their number and the heap's size; most 0: at once.
@@ -227,18 +244,13 @@ func introduce(t *testing.T, conn net.Conn) error {
 		return err
 	}
 	for {
-		var header [5]byte
-		if _, err := io.ReadFull(conn, header[:]); err != nil {
+		kind, body, err := readFrame(conn)
+		switch {
+		case err != nil:
 			return fmt.Errorf("introduce: %w", err)
-		}
-		body := make([]byte, binary.BigEndian.Uint32(header[1:])-4)
-		if _, err := io.ReadFull(conn, body); err != nil {
-			return fmt.Errorf("introduce: %w", err)
-		}
-		switch header[0] {
-		case 'E':
+		case kind == 'E':
 			return fmt.Errorf("introduce: %q", body)
-		case 'Z':
+		case kind == 'Z':
 			return nil
 		}
 	}
