@@ -123,8 +123,8 @@ func (t *Types) complete(r *TableDescriptor) *TableDescriptor {
 	return changed
 }
 
-// samePrivilegesAside reports whether two schemas' types differ in nothing but owners and privileges.
-func (t *Types) samePrivilegesAside(other *Types) bool {
+// sameDefinitions reports whether two schemas' types differ in nothing but owners and privileges.
+func (t *Types) sameDefinitions(other *Types) bool {
 	if len(t.list) != len(other.list) {
 		return false
 	}

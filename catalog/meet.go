@@ -41,7 +41,7 @@ func (w *wrote) typ(id uint64) {
 // of merged.
 func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
 	for _, id := range w.relations {
-		if base.versionOf(id) != now.versionOf(id) && !slices.Contains(merged, id) {
+		if base.versionOf(id) != now.versionOf(id) && !slices.Contains(merged, id) && !base.byID[id].analyzed(now.byID[id]) {
 			return true
 		}
 	}
@@ -73,8 +73,8 @@ func (g *Grants) sameRecord(other *Grants) bool {
 }
 
 // meet lets the change commit although others have changed the schema since it began: one of the two has changed nothing but owners,
-// roles and privileges, and no privileges that the other one has changed. Such changes wait for no open transaction (ChangePrivileges), so
-// they may overtake it. meet locks the schema's version and returns the schema that results. It gives the change a new version if
+// roles, privileges and statistics, and no privileges that the other one has changed. Changes of privileges wait for no open transaction
+// (ChangePrivileges), so they may overtake it; statistics are made by the server itself, and nobody expects a conflict with them. meet locks the schema's version and returns the schema that results. It gives the change a new version if
 // others have changed something, since what was seen under its former one lacks that.
 func (ch *Change) meet(ctx context.Context) (*schemaSnapshot, error) {
 	if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, keyVersion); err != nil {
@@ -107,8 +107,8 @@ func (ch *Change) meet(ctx context.Context) (*schemaSnapshot, error) {
 	return final, err
 }
 
-// merge writes the descriptors of relations of which one transaction has changed the privileges and the other one the rest, and returns
-// these relations. The schema's version is locked, so that nobody else changes them.
+// merge writes the descriptors of relations of which one transaction has changed the privileges or statistics and the other one the rest, and
+// returns these relations. The schema's version is locked, so that nobody else changes them.
 func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Timestamp) (merged []uint64, err error) {
 	version, err := ch.bump(ctx)
 	if err != nil {
@@ -122,16 +122,19 @@ func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Tim
 		if ch.base.versionOf(id) == theirs.versionOf(id) {
 			continue
 		}
-		t := mergePrivileges(ch.base.byID[id], own.byID[id], theirs.byID[id])
-		if t == nil {
+		base, mine, other := ch.base.byID[id], own.byID[id], theirs.byID[id]
+		t := mergeRelation(base, mine, other)
+		if t == nil && (mine != nil || !base.analyzed(other)) { // A relation that has been dropped needs no statistics.
 			continue
 		}
-		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, idKey(wordRelation, id)); err != nil {
+		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, idKey(wordRelation, id), idKey(wordStats, id)); err != nil {
 			return nil, err
 		}
-		t.Version = version
-		if err := ch.txn.Put(idKey(wordRelation, id), encode(t)); err != nil {
-			return nil, err
+		if t != nil {
+			t.Version = version
+			if err := ch.txn.Put(idKey(wordRelation, id), encode(t)); err != nil {
+				return nil, err
+			}
 		}
 		merged = append(merged, id)
 	}
@@ -141,17 +144,29 @@ func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Tim
 	return merged, err
 }
 
-// mergePrivileges returns a relation that two transactions have changed since base if one of them has changed nothing but its owner and
-// privileges, and the other one anything but these; else nil.
-func mergePrivileges(base, own, theirs *TableDescriptor) *TableDescriptor {
+// mergeRelation returns a relation that two transactions have changed since base if one of them has changed nothing but its owner,
+// privileges and statistics, and the other one anything but the owner and privileges; else nil. Of statistics of both it has the
+// transaction's own.
+func mergeRelation(base, own, theirs *TableDescriptor) (merged *TableDescriptor) {
 	switch {
 	case base == nil || own == nil || theirs == nil:
-	case base.samePrivilegesAside(theirs) && own.hasPrivilegesOf(base):
-		return own.WithPrivilegesOf(theirs)
-	case base.samePrivilegesAside(own) && theirs.hasPrivilegesOf(base):
-		return theirs.WithPrivilegesOf(own)
+		return nil
+	case base.sameDefinition(theirs) && own.hasPrivilegesOf(base):
+		merged = own.WithPrivilegesOf(theirs)
+	case base.sameDefinition(own) && theirs.hasPrivilegesOf(base):
+		merged = theirs.WithPrivilegesOf(own)
+	default:
+		return nil
 	}
-	return nil
+	if merged.StatsVersion = own.StatsVersion; own.StatsVersion == base.StatsVersion {
+		merged.StatsVersion = theirs.StatsVersion
+	}
+	return merged
+}
+
+// analyzed reports whether another version of the relation, which may be nil, differs in nothing but statistics.
+func (t *TableDescriptor) analyzed(other *TableDescriptor) bool {
+	return t != nil && other != nil && t.SameButStatistics(other)
 }
 
 // hasPrivilegesOf reports whether t has the owner and privileges of another version of the relation, and none on further columns.
@@ -159,20 +174,15 @@ func (t *TableDescriptor) hasPrivilegesOf(other *TableDescriptor) bool {
 	return bytes.Equal(encode(t), encode(t.WithPrivilegesOf(other)))
 }
 
-// samePrivilegesAside reports whether two versions of a relation differ in nothing but owner and privileges.
-func (t *TableDescriptor) samePrivilegesAside(other *TableDescriptor) bool {
-	if t.Version == other.Version {
-		return true
-	}
-	other = other.WithPrivilegesOf(t)
-	other.Version = t.Version
-	return bytes.Equal(encode(t), encode(other))
+// sameDefinition reports whether two versions of a relation differ in nothing but owner, privileges and statistics.
+func (t *TableDescriptor) sameDefinition(other *TableDescriptor) bool {
+	return t.Version == other.Version || t.SameButStatistics(other.WithPrivilegesOf(t))
 }
 
 // conflict returns a *ConflictError if the change cannot commit, given the schema that others have made since it began, and the relations
 // that have been merged.
 func (ch *Change) conflict(theirs *schemaSnapshot, merged []uint64) error {
-	if ch.wrote.overtaken(ch.base, theirs, merged) || ch.token && !ch.base.samePrivilegesAside(theirs) {
+	if ch.wrote.overtaken(ch.base, theirs, merged) || ch.token && !ch.base.sameDefinitions(theirs) {
 		return &ConflictError{privileges: !ch.base.samePrivileges(theirs)}
 	}
 	return nil
@@ -220,17 +230,17 @@ func (ch *Change) over(ctx context.Context, own *schemaSnapshot) (*schemaSnapsho
 	return s, err
 }
 
-// samePrivilegesAside reports whether two schemas differ in nothing but owners, roles and privileges.
-func (s *schemaSnapshot) samePrivilegesAside(other *schemaSnapshot) bool {
+// sameDefinitions reports whether two schemas differ in nothing but owners, roles, privileges and statistics.
+func (s *schemaSnapshot) sameDefinitions(other *schemaSnapshot) bool {
 	if len(s.byID) != len(other.byID) || len(s.schemas) != len(other.schemas) {
 		return false
 	}
 	for id, t := range s.byID {
-		if o := other.byID[id]; o == nil || !t.samePrivilegesAside(o) {
+		if o := other.byID[id]; o == nil || !t.sameDefinition(o) {
 			return false
 		}
 	}
-	if !s.types.samePrivilegesAside(other.types) {
+	if !s.types.sameDefinitions(other.types) {
 		return false
 	}
 	for name, rec := range s.schemas {

@@ -57,6 +57,54 @@ func TestPrivilegesBesideSchemaChanges(t *testing.T) {
 	}
 }
 
+// Goal: statistics that others have made since a block's snapshot are no conflict for it, whatever it changes, in one process and in two; both
+// changes last. Method: blocks that have read create, change, analyze and drop tables that another session has analyzed meanwhile.
+func TestStatisticsBesideSchemaChanges(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("shared=%v", shared), func(t *testing.T) {
+			opts := catalog.Options{Shared: shared, Lease: 60 * time.Millisecond, PollInterval: 10 * time.Millisecond}
+			first := newServer(t, opts)
+			second := first
+			if shared {
+				second = &server{t: t, db: first.db, catalog: first.open(opts), chunk: first.chunk}
+			}
+			block, other := first.session(), second.session()
+			block.blocks = percolator.TxnOptions{Pessimistic: true}
+			must := func(s *session, texts ...string) {
+				for _, text := range texts {
+					if got := s.exec(text); strings.Contains(got, "ERROR") {
+						t.Fatalf("%s: %s", text, got)
+					}
+				}
+			}
+			must(block, "create table t (a int primary key, b int)", "insert into t select g, g from generate_series(1, 300) g", "create table u (a int)")
+			for i, change := range [][]string{
+				{"create table v (a int)", "insert into v values (1)", "insert into t values (1000, 1)"},
+				{"alter table t add column c int", "insert into t values (1001, 1, 1)"},
+				{"create index on t (b)"},
+				{"analyze t"},
+				{"grant select on t to public"},
+				{"drop table u"},
+			} {
+				must(block, "begin", "select count(*) from t")
+				must(other, "analyze t", "analyze u")
+				must(block, append(change, "commit")...)
+				table, err := second.schema().Relation(context.Background(), "", "t")
+				if err != nil || table == nil {
+					t.Fatal(table, err)
+				}
+				stats, err := second.schema().Stats(context.Background(), table.ID)
+				if err != nil || stats.Rows < 300 {
+					t.Errorf("after change %d: %+v, %v", i, stats, err)
+				}
+			}
+			if findings := first.verify(); findings != "" {
+				t.Fatal(findings)
+			}
+		})
+	}
+}
+
 // retried runs statements in turn until they succeed, and fails the test on any error but a conflict.
 func retried(t *testing.T, s *session, texts ...string) {
 	for {
