@@ -599,7 +599,7 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 
 func (b *binder) tableFuncRel(sc *scope, name string, t *ast.TableFunc) (rel, []int, error) {
 	pos := int(t.Pos)
-	if builtin.NeedsColumns(name) {
+	if builtin.NeedsColumns(name) || builtin.TakesColumns(name) && len(t.ColumnDefs) > 0 {
 		return b.recordFunc(sc, name, t)
 	}
 	if len(t.ColumnDefs) > 0 {
@@ -613,6 +613,10 @@ func (b *binder) tableFuncRel(sc *scope, name string, t *ast.TableFunc) (rel, []
 		x, err := sc.expr(t.Call)
 		if err != nil {
 			return nil, nil, err
+		}
+		if x.Type().Underlying().IsComposite() {
+			f := b.setFuncItem(name, builtin.One(name, x.Type()), []expr.Scalar{x}, t.Ordinality)
+			return f, f.cols, nil
 		}
 		row := []expr.Scalar{sc.b.textIfUnknown(x)}
 		cols := []int{b.newColumn(name, row[0].Type())}
@@ -633,15 +637,21 @@ func (b *binder) tableFuncRel(sc *scope, name string, t *ast.TableFunc) (rel, []
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &setFuncRel{fn: fn, args: args, ordinality: t.Ordinality, name: name}
+	f := b.setFuncItem(name, fn, args, t.Ordinality)
+	return f, f.cols, nil
+}
+
+// setFuncItem returns the step that yields the rows of a set-returning function in FROM, with new columns.
+func (b *binder) setFuncItem(name string, fn *builtin.SetFunc, args []expr.Scalar, ordinality bool) *setFuncRel {
+	f := &setFuncRel{fn: fn, args: args, ordinality: ordinality, name: name}
 	for _, c := range fn.Columns {
 		f.cols = append(f.cols, b.newColumn(c.Name, c.Type))
 	}
 	if fn.Columns == nil {
 		f.cols = append(f.cols, b.newColumn(cmp.Or(fn.Column, name), fn.Ret))
 	}
-	if t.Ordinality {
+	if ordinality {
 		f.cols = append(f.cols, b.newColumn("ordinality", types.TInt8))
 	}
-	return f, f.cols, nil
+	return f
 }

@@ -29,7 +29,8 @@ func (b *binder) recordFunc(sc *scope, name string, t *ast.TableFunc) (rel, []in
 	if err != nil {
 		return nil, nil, at(err, int(t.Call.Pos))
 	}
-	if args[0], err = b.coerce(args[0], fn.Args[0], castImplicit, startOf(t.Call.Args[0])); err != nil {
+	last := len(args) - 1
+	if args[last], err = b.coerce(args[last], fn.Args[last], castImplicit, startOf(t.Call.Args[last])); err != nil {
 		return nil, nil, err
 	}
 	f := &setFuncRel{fn: fn, args: args, ordinality: t.Ordinality, name: name}

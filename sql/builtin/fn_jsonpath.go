@@ -52,8 +52,7 @@ func (c pathCall) exists() (types.Datum, error) {
 // match returns the path's only item, a boolean or null.
 func (c pathCall) match() (types.Datum, error) {
 	var out items
-	_, failed, err := c.run(&out)
-	if err != nil || failed {
+	if _, _, err := c.run(&out); err != nil {
 		return types.Null, err
 	}
 	if len(out.list) == 1 {
@@ -70,11 +69,10 @@ func (c pathCall) match() (types.Datum, error) {
 	return types.Null, pgerror.New(pgerror.SingletonSQLJSONRequired, "single boolean result is expected")
 }
 
-// query returns the path's items.
+// query returns the path's items: those found before it failed silently, too.
 func (c pathCall) query() ([]types.Datum, error) {
 	var out items
-	_, failed, err := c.run(&out)
-	if failed || err != nil {
+	if _, _, err := c.run(&out); err != nil {
 		return nil, err
 	}
 	list := make([]types.Datum, len(out.list))

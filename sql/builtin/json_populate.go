@@ -34,16 +34,10 @@ func populatorOf(o *Overload, base types.Datum) (*populator, error) {
 	t := o.Args[0].Underlying()
 	switch {
 	case t.OID == types.OIDRecord && base.IsNull():
-		return nil, pgerror.New(pgerror.InvalidParameterValue, "could not determine row type for result of %s", o.Name).
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "could not determine row type for result of %s", o.Name).
 			WithHint("Provide a non-null record argument, or call the function in the FROM clause using a column definition list.")
 	case t.OID == types.OIDRecord:
-		r := base.Record()
-		p := &populator{name: o.Name, types: r.Types, base: r.Fields}
-		for i, ft := range r.Types {
-			p.names = append(p.names, fieldName(r, i))
-			p.columns = append(p.columns, SetColumn{Name: fieldName(r, i), Type: ft})
-		}
-		return p, nil
+		return namedPopulator(o.Name, base.Record()), nil
 	case !t.IsComposite():
 		return nil, pgerror.New(pgerror.DatatypeMismatch, "first argument of %s must be a row type", o.Name)
 	}

@@ -1,53 +1,123 @@
 package builtin
 
 import (
-	"strconv"
+	"strings"
 
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 	"github.com/percodb/percodb/sql/types/jsonb"
 )
 
-// recordFuncs are the functions whose columns the call defines: FROM json_to_record(…) AS x(a int, b text).
-var recordFuncs = map[string]bool{"json_to_record": false, "jsonb_to_record": false, "json_to_recordset": true, "jsonb_to_recordset": true}
+// recordFunc is a function whose columns the call defines: FROM json_to_record(…) AS x(a int, b text).
+type recordFunc struct {
+	set, base bool // of an array; the first argument is a record with the values that objects lack
+}
+
+var recordFuncs = map[string]recordFunc{
+	"json_to_record": {}, "jsonb_to_record": {}, "json_to_recordset": {set: true}, "jsonb_to_recordset": {set: true},
+	"json_populate_record": {base: true}, "jsonb_populate_record": {base: true},
+	"json_populate_recordset": {set: true, base: true}, "jsonb_populate_recordset": {set: true, base: true},
+}
 
 // NeedsColumns reports whether the columns of a function are defined where it is called.
 func NeedsColumns(name string) bool {
-	_, ok := recordFuncs[name]
-	return ok
+	f, ok := recordFuncs[name]
+	return ok && !f.base
 }
+
+// TakesColumns reports whether the columns of a function are defined where it is called with a record of no type.
+func TakesColumns(name string) bool { return recordFuncs[name].base }
 
 // ResolveRecordFunc finds a function whose columns the call defines.
 //
-// Errors: 42883.
+// Errors: 42883; 42601 if the arguments define the columns.
 func ResolveRecordFunc(name string, args []types.Type, columns []SetColumn) (*SetFunc, error) {
-	arg := types.TJSON
-	if name == "jsonb_to_record" || name == "jsonb_to_recordset" {
+	arg, kind := types.TJSON, recordFuncs[name]
+	if strings.HasPrefix(name, "jsonb_") {
 		arg = types.TJSONB
 	}
-	if len(args) != 1 || !canCoerce(args[0], arg) {
+	params := []types.Type{arg}
+	if kind.base {
+		params = []types.Type{types.TRecord, arg}
+	}
+	if len(args) != len(params) || !canCoerce(args[len(args)-1], arg) {
 		return nil, ErrNoFunction(name, args)
 	}
+	if kind.base && args[0].OID != types.OIDRecord {
+		return nil, pgerror.New(pgerror.SyntaxError, "a column definition list is only allowed for functions returning \"record\"")
+	}
+	f := &SetFunc{Name: name, Args: params, Ret: types.TRecord, Strict: !kind.base, Volatility: Stable, Columns: columns, Estimate: 1}
+	f.Open = func(env *Env, a []types.Datum) (SetRows, error) {
+		return openRecords(env, newRecordPopulator(name, columns), a, arg)
+	}
+	if kind.set {
+		f.Estimate = 100
+	}
+	return f, nil
+}
+
+// newRecordPopulator makes a populator of records with the columns of the call.
+func newRecordPopulator(name string, columns []SetColumn) *populator {
 	p := &populator{name: name, columns: columns}
 	for _, c := range columns {
 		p.types, p.names = append(p.types, c.Type), append(p.names, c.Name)
 	}
-	f := &SetFunc{Name: name, Args: []types.Type{arg}, Ret: types.TRecord, Strict: true, Volatility: Stable, Columns: columns, Estimate: 1}
-	f.Open = func(env *Env, a []types.Datum) (SetRows, error) {
-		v, err := p.value(env, a[0], arg)
-		if err != nil {
+	return p
+}
+
+// openRecords opens the rows of a function whose columns the call defines; arg is the type of its last argument.
+func openRecords(env *Env, p *populator, a []types.Datum, arg types.Type) (SetRows, error) {
+	kind, from := recordFuncs[p.name], a[len(a)-1]
+	if kind.base && !a[0].IsNull() {
+		r := a[0].Record()
+		if err := sameColumns(r.Types, p.columns); err != nil {
 			return nil, err
 		}
-		if !recordFuncs[name] {
-			row, err := p.record(env, v)
-			return &sliceRows{[]types.Datum{row}}, err
-		}
+		p = namedPopulator(p.name, r)
+	}
+	if from.IsNull() && kind.set {
+		return &sliceRows{}, nil
+	}
+	if from.IsNull() {
+		return &sliceRows{a[:1]}, nil
+	}
+	v, err := p.value(env, from, arg)
+	if err != nil {
+		return nil, err
+	}
+	if kind.set {
 		return p.records(arg, v)
 	}
-	if recordFuncs[name] {
-		f.Estimate = 100
+	row, err := p.record(env, v)
+	return &sliceRows{[]types.Datum{row}}, err
+}
+
+// namedPopulator makes a populator of records like r, whose names and values are those that count.
+func namedPopulator(name string, r *types.Record) *populator {
+	p := &populator{name: name, types: r.Types, base: r.Fields}
+	for i, t := range r.Types {
+		p.names = append(p.names, fieldName(r, i))
+		p.columns = append(p.columns, SetColumn{Name: fieldName(r, i), Type: t})
 	}
-	return f, nil
+	return p
+}
+
+// sameColumns checks the fields of a record against the columns of the call.
+func sameColumns(fields []types.Type, columns []SetColumn) error {
+	err := pgerror.New(pgerror.DatatypeMismatch, "function return row and query-specified return row do not match")
+	if len(fields) != len(columns) {
+		plural := "s"
+		if len(fields) == 1 {
+			plural = ""
+		}
+		return err.WithDetail("Returned row contains %d attribute%s, but query expects %d.", len(fields), plural, len(columns))
+	}
+	for i, t := range fields {
+		if t.OID != columns[i].Type.OID {
+			return err.WithDetail("Returned type %s at ordinal position %d, but query expects %s.", TypeName(t), i+1, TypeName(columns[i].Type))
+		}
+	}
+	return nil
 }
 
 // populator makes records of JSON objects.
@@ -114,7 +184,7 @@ func (p *populator) record(env *Env, s jsonSource) (types.Datum, error) {
 		switch {
 		case err != nil:
 		case ok:
-			row[i], err = p.convert(env, m, c.Type, keyPath{key: c.Name})
+			row[i], err = p.convert(env, m, c.Type, c.Name, p.baseOf(i))
 		case p.base != nil:
 			row[i] = p.base[i]
 		default:
@@ -128,6 +198,14 @@ func (p *populator) record(env *Env, s jsonSource) (types.Datum, error) {
 		return p.of.Row(row), nil
 	}
 	return types.NewNamedRecord(p.types, p.names, row), nil
+}
+
+// baseOf returns the value that a column has where the object has no such member.
+func (p *populator) baseOf(column int) types.Datum {
+	if p.base == nil {
+		return types.Null
+	}
+	return p.base[column]
 }
 
 func (p *populator) records(arg types.Type, s jsonSource) (SetRows, error) {
@@ -169,16 +247,10 @@ func (r *recordRows) Next(env *Env) (types.Datum, bool, error) {
 	return d, true, err
 }
 
-// keyPath says in errors where a value is.
-type keyPath struct {
-	key   string
-	index int // of an array's element, 1 for the first; 0: the member itself
-}
-
-// convert makes a value of type t of a JSON value.
-func (p *populator) convert(env *Env, s jsonSource, t types.Type, at keyPath) (types.Datum, error) {
+// convert makes a value of type t of a JSON value; key is its member's, for errors. What a composite value lacks is base's.
+func (p *populator) convert(env *Env, s jsonSource, t types.Type, key string, base types.Datum) (types.Datum, error) {
 	if t.IsDomain() {
-		d, err := p.convert(env, s, t.Underlying(), at)
+		d, err := p.convert(env, s, t.Underlying(), key, base)
 		if err == nil && t.Def.Constrained() {
 			err = env.CheckDomain(t.Def, d)
 		}
@@ -194,9 +266,13 @@ func (p *populator) convert(env *Env, s jsonSource, t types.Type, at keyPath) (t
 	case t.OID == types.OIDJSONB:
 		return types.JSONB(s.v), nil
 	case t.IsArray() && s.v.Kind() != jsonb.String:
-		return p.array(env, s, t, at)
+		return p.array(env, s, t.Elem(), key)
 	case t.IsComposite() && s.v.Kind() != jsonb.String:
-		return newPopulator(p.name, t).record(env, s)
+		inner := newPopulator(p.name, t)
+		if !base.IsNull() {
+			inner.base = base.Record().Fields
+		}
+		return inner.record(env, s)
 	}
 	text, err := p.text(env, s)
 	if err != nil {
@@ -216,32 +292,4 @@ func (p *populator) text(env *Env, s jsonSource) (string, error) {
 	}
 	d, err := jsonbText(env, s.v)
 	return d.Text(), err
-}
-
-func (p *populator) array(env *Env, s jsonSource, t types.Type, at keyPath) (types.Datum, error) {
-	if s.v.Kind() != jsonb.Array {
-		err := pgerror.New(pgerror.InvalidTextRepresentation, "expected JSON array")
-		return types.Null, err.WithHint("See the value of key \"" + at.key + "\"" + at.element() + ".")
-	}
-	elems, err := s.elements(env)
-	if err != nil {
-		return types.Null, err
-	}
-	if err := env.reserveList(len(elems)); err != nil {
-		return types.Null, err
-	}
-	out := &types.Array{Elem: t.Elem(), Elems: make([]types.Datum, len(elems))}
-	for i, e := range elems {
-		if out.Elems[i], err = p.convert(env, e, t.Elem(), keyPath{at.key, i + 1}); err != nil {
-			return types.Null, err
-		}
-	}
-	return types.NewArray(out), nil
-}
-
-func (k keyPath) element() string {
-	if k.index == 0 {
-		return ""
-	}
-	return "[" + strconv.Itoa(k.index-1) + "]"
 }

@@ -1,12 +1,8 @@
 package builtin
 
 import (
-	"cmp"
 	"math"
-	"regexp"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/cockroachdb/apd/v3"
 
@@ -134,101 +130,4 @@ func (r *pathRun) keyValue(n *jsonpath.Node, it pathItem, out *items) (bool, err
 		some = some || found
 	}
 	return some, nil
-}
-
-// pathTime is a date or time.
-type pathTime struct {
-	typ  types.Type
-	d    types.Datum
-	zone *time.Location // of a timestamptz, as written
-}
-
-var (
-	datePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
-	timePattern = regexp.MustCompile(`^(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d:\d\d:\d\d(?:\.\d{1,6})?)(?:([+-])(\d\d)(?::(\d\d))?)?$`)
-)
-
-// datetime is .datetime() of an ISO 8601 string.
-func (r *pathRun) datetime(n *jsonpath.Node, it pathItem) (*pathTime, error) {
-	if !it.is(jsonb.String) {
-		return nil, errPath(pgerror.InvalidSQLJSONDatetime, "jsonpath item method .%s() can only be applied to a string", "datetime")
-	}
-	if n.Left != nil {
-		return nil, pgerror.Unsupported("the template of .datetime()", "Leave it out for ISO 8601, or use to_timestamp on the text.")
-	}
-	text := string(it.v.Text())
-	if datePattern.MatchString(text) {
-		return newPathTime(types.TDate, text, nil)
-	}
-	m := timePattern.FindStringSubmatch(text)
-	if m == nil {
-		return nil, pathError{pgerror.New(pgerror.InvalidSQLJSONDatetime, "datetime format is not recognized: \"%s\"", text).
-			WithHint("Use a datetime template argument to specify the input data format.")}
-	}
-	switch date, sign := m[1], m[3]; {
-	case date == "" && sign == "":
-		return newPathTime(types.TTime, text, nil)
-	case date == "":
-		return nil, pgerror.Unsupported("type time with time zone", "Leave out the zone, or add a date.")
-	case sign == "":
-		return newPathTime(types.TTimestamp, text, nil)
-	}
-	hours, _ := strconv.Atoi(m[4])
-	minutes, _ := strconv.Atoi(cmp.Or(m[5], "0"))
-	offset := hours*3600 + minutes*60
-	if m[3] == "-" {
-		offset = -offset
-	}
-	return newPathTime(types.TTimestamptz, text, time.FixedZone("", offset))
-}
-
-func newPathTime(t types.Type, text string, zone *time.Location) (*pathTime, error) {
-	d, err := types.ParseText(t, strings.Replace(text, "T", " ", 1), nil)
-	if err != nil {
-		return nil, pathError{err}
-	}
-	return &pathTime{t, d, zone}, nil
-}
-
-// value returns the item as JSON: a date or time is a string.
-func (it pathItem) value(env *Env) (jsonb.Value, error) {
-	if it.time == nil {
-		return it.v, nil
-	}
-	e := Env{Format: env.Format}
-	e.Format.Location = it.time.zone
-	return jsonb.StringValue(jsonMaker{&e}.text(it.time.d, it.time.typ))
-}
-
-// compareTimes compares two dates or times; ok is false for a time and a date.
-func (r *pathRun) compareTimes(a, b *pathTime) (c int, ok bool, err error) {
-	if (a.typ.OID == types.OIDTime) != (b.typ.OID == types.OIDTime) {
-		return 0, false, nil
-	}
-	if a.typ == b.typ {
-		return cmp.Compare(a.d.Int(), b.d.Int()), true, nil
-	}
-	if a.typ.OID == types.OIDTimestamptz || b.typ.OID == types.OIDTimestamptz {
-		plain := a
-		if a.typ.OID == types.OIDTimestamptz {
-			plain = b
-		}
-		if !r.useZone {
-			return 0, false, pgerror.New(pgerror.FeatureNotSupported, "cannot convert value from %s to %s without time zone usage",
-				plain.typ.Info().Name, "timestamptz").WithHint("Use *_tz() function for time zone support.")
-		}
-		switch {
-		case a.typ.OID == types.OIDDate:
-			return compareDateTimestamptz(r.env, a.d, b.d), true, nil
-		case b.typ.OID == types.OIDDate:
-			return -compareDateTimestamptz(r.env, b.d, a.d), true, nil
-		case plain == a:
-			return compareTimestampTimestamptz(r.env, a.d, b.d), true, nil
-		}
-		return -compareTimestampTimestamptz(r.env, b.d, a.d), true, nil
-	}
-	if a.typ.OID == types.OIDDate {
-		return compareDateTimestamp(a.d, b.d), true, nil
-	}
-	return -compareDateTimestamp(b.d, a.d), true, nil
 }

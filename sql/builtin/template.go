@@ -34,6 +34,8 @@ type templateSyntax struct {
 	keys      map[string]bool
 	longest   int
 	modifiers bool // FM and TM before a field, TH and SP after it
+	// separators are the characters that may stand between fields without quotes; "": all.
+	separators string
 }
 
 func newTemplateSyntax(words string, modifiers bool) *templateSyntax {
@@ -91,7 +93,10 @@ func (s *templateSyntax) parse(t string) ([]templateNode, error) {
 			if strings.HasPrefix(t, `\"`) {
 				t = t[1:]
 			}
-			_, size := utf8.DecodeRuneInString(t)
+			r, size := utf8.DecodeRuneInString(t)
+			if s.separators != "" && !strings.ContainsRune(s.separators, r) {
+				return nil, errDateInput("invalid datetime format separator: \"%s\"", t[:size])
+			}
 			nodes = append(nodes, templateNode{kind: charKind(t[0]), text: t[:size]})
 			t = t[size:]
 		}

@@ -13,9 +13,11 @@ type timeInput struct {
 	text  string // the whole input, for errors
 	s     string // what is left
 	nodes []templateNode
-	fixed bool // FX
-	extra int  // separators skipped beyond the template's
-	last  byte // the character before s
+	// standard: the text matches the template character by character, as SQL/JSON's datetime() demands.
+	standard bool
+	fixed    bool // FX
+	extra    int  // separators skipped beyond the template's
+	last     byte // the character before s
 
 	year, month, day, hour, minute, second, millis, micros int
 	seconds, dayOfYear, week, weekOfMonth, weekday         int
@@ -38,9 +40,14 @@ func readTimeInput(text, template string) (*timeInput, error) {
 		return nil, err
 	}
 	in := &timeInput{text: text, s: text, nodes: nodes, set: map[string]int{}}
+	return in, in.read()
+}
+
+// read reads the text by the template.
+func (in *timeInput) read() error {
 	for i := range in.nodes {
 		if in.s == "" {
-			break
+			return in.end(i)
 		}
 		n := &in.nodes[i]
 		if !in.fixed && (n.kind == nodeField && strings.ToUpper(n.key) != "FX" || i == 0) {
@@ -51,7 +58,7 @@ func readTimeInput(text, template string) (*timeInput, error) {
 		}
 		if n.kind == nodeField {
 			if err := in.field(i); err != nil {
-				return nil, err
+				return err
 			}
 			in.extra = 0
 			for !in.fixed && in.s != "" && isBlank(in.s[0]) {
@@ -60,9 +67,40 @@ func readTimeInput(text, template string) (*timeInput, error) {
 			}
 			continue
 		}
+		if in.standard {
+			if err := in.match(n); err != nil {
+				return err
+			}
+			continue
+		}
 		in.between(n)
 	}
-	return in, nil
+	return in.end(len(in.nodes))
+}
+
+// match skips a character that must be that of the template.
+func (in *timeInput) match(n *templateNode) error {
+	if !strings.HasPrefix(in.s, n.text) {
+		what := "separator"
+		if n.kind == nodeText {
+			what = "character"
+		}
+		return errDateInput("unmatched format %s \"%s\"", what, n.text)
+	}
+	in.skip(len(n.text))
+	return nil
+}
+
+// end checks that neither text nor template are left; nodes are those that have been used.
+func (in *timeInput) end(nodes int) error {
+	switch {
+	case !in.standard:
+	case nodes < len(in.nodes):
+		return errDateInput("input string is too short for datetime format")
+	case strings.TrimFunc(in.s, func(r rune) bool { return r < utf8.RuneSelf && isBlank(byte(r)) }) != "":
+		return errDateInput("trailing characters remain in input string after datetime format")
+	}
+	return nil
 }
 
 func (in *timeInput) skip(n int) {

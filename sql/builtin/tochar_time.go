@@ -19,6 +19,13 @@ var timeTemplate = sync.OnceValue(func() *templateSyntax {
 		month mon ms of p.m. pm q rm sssss ssss ss tzh tzm tz us ww w y,yyy yyyy yyy yy y`, true)
 })
 
+// standardTimeTemplate is the syntax of SQL/JSON's templates.
+var standardTimeTemplate = sync.OnceValue(func() *templateSyntax {
+	s := *timeTemplate()
+	s.separators = "-./,':; "
+	return &s
+})
+
 var monthNames = [13]string{"", "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
 var dayNames = [7]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
 var romanMonths = [13]string{"", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"}

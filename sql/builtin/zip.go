@@ -39,7 +39,11 @@ func Zip(name string, list []*SetFunc) *SetFunc {
 
 // One returns a set-returning function that yields its argument, of type t, once.
 func One(name string, t types.Type) *SetFunc {
-	return &SetFunc{Name: name, Args: []types.Type{t}, Ret: t, Estimate: 1, Open: func(_ *Env, args []types.Datum) (SetRows, error) {
+	var columns []SetColumn
+	if below := t.Underlying(); below.IsComposite() {
+		columns = compositeColumns(below)
+	}
+	return &SetFunc{Columns: columns, Name: name, Args: []types.Type{t}, Ret: t, Estimate: 1, Open: func(_ *Env, args []types.Datum) (SetRows, error) {
 		return &sliceRows{args[:1:1]}, nil
 	}}
 }

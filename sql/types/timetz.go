@@ -61,6 +61,15 @@ func (d Datum) Timetz() Timetz {
 // UTC returns the time of day in UTC, which may be before or after the day.
 func (t Timetz) UTC() int64 { return t.Micros + int64(t.West)*MicrosPerSecond }
 
+// ISO returns the text in ISO 8601, whose offset has minutes always.
+func (t Timetz) ISO() string {
+	b := AppendZoneOffset(appendTimeOfDay(nil, t.Micros), -int(t.West))
+	if t.West%3600 == 0 {
+		b = append(b, ":00"...)
+	}
+	return string(b)
+}
+
 // At returns the same moment with another offset.
 func (t Timetz) At(west int32) Timetz {
 	return Timetz{Micros: floorMod(t.UTC()-int64(west)*MicrosPerSecond, MicrosPerDay), West: west}
