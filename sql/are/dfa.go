@@ -26,7 +26,6 @@ type dfa struct {
 	search bool // a match may begin anywhere: the fragment is preceded by any characters
 	states map[string]*state
 	starts [otherChar + 1]*state // by the kind of the character before
-	epoch  int
 
 	// Of a lookbehind constraint: how far its search has come in the present text.
 	at      int
@@ -123,9 +122,16 @@ func (m *matcher) reach(d *dfa, pc int32) {
 	}
 }
 
-// drop forgets all states.
-func (d *dfa) drop(epoch int) {
-	d.states, d.starts, d.epoch = map[string]*state{}, [otherChar + 1]*state{}, epoch
+// dropAutomata forgets the states of all automata. States that a search is at must not keep the others alive.
+func (re *Regexp) dropAutomata() {
+	for _, d := range re.filled {
+		for _, s := range d.states {
+			clear(s.next)
+			clear(s.accept)
+		}
+		d.states, d.starts = nil, [otherChar + 1]*state{}
+	}
+	re.filled, re.cached = re.filled[:0], 0
 }
 
 // intern returns the state of the set.
@@ -140,17 +146,19 @@ func (m *matcher) intern(d *dfa, before charKind, idle bool) *state {
 	if idle {
 		key = append(key, 1)
 	}
-	if d.epoch != re.epoch || d.states == nil {
-		d.drop(re.epoch)
-	}
 	if s, ok := d.states[string(key)]; ok {
 		return s
 	}
 	n := re.prog.colors.count + 1
-	if re.cached += 9*n + 9*len(m.list) + 128; re.cached > maxCacheBytes {
-		re.cached = 0
-		re.epoch++
-		d.drop(re.epoch)
+	m.steps += len(m.list) + n/16
+	size := 9*n + 9*len(m.list) + 128
+	if re.cached+size > maxCacheBytes {
+		re.dropAutomata()
+	}
+	re.cached += size
+	if d.states == nil {
+		d.states = map[string]*state{}
+		re.filled = append(re.filled, d)
 	}
 	s := &state{insts: slices.Clone(m.list), before: before, dead: len(m.list) == 0, idle: idle, next: make([]*state, n), accept: make([]int8, n)}
 	for _, pc := range s.insts {
@@ -163,7 +171,7 @@ func (m *matcher) intern(d *dfa, before charKind, idle bool) *state {
 // first returns the state at a position where a match may begin.
 func (m *matcher) first(d *dfa, pos int) *state {
 	before := m.kindBefore(pos)
-	if s := d.starts[before]; s != nil && d.epoch == m.re.epoch {
+	if s := d.starts[before]; s != nil {
 		return s
 	}
 	m.begin()

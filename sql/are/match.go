@@ -14,8 +14,9 @@ type Regexp struct {
 	groups     int
 	fold       bool
 	conditions bool // there are assertions or lookaround constraints
-	epoch      int  // raised when the automata are dropped
-	cached     int  // bytes of the automata, about
+	bytes      int  // of the program, about
+	cached     int  // of the automata, about
+	filled     []*dfa
 	m          matcher
 }
 
@@ -39,7 +40,7 @@ func Compile(pattern string, flags Flags) (re *Regexp, err error) {
 	p.next()
 	root := p.parse(tokEnd, false)
 	re = &Regexp{root: root, groups: len(p.groups) - 1, fold: p.flags&FoldCase != 0}
-	prog := &program{setIDs: map[string]int32{}}
+	prog := &program{setIDs: map[string]int32{}, sharedIDs: map[*rune]int32{}}
 	prog.node(root)
 	for _, l := range p.looks {
 		d := &dfa{search: l.kind == lookBehind || l.kind == lookNotBehind}
@@ -47,11 +48,13 @@ func Compile(pattern string, flags Flags) (re *Regexp, err error) {
 		prog.looks, prog.kinds = append(prog.looks, d), append(prog.kinds, l.kind)
 	}
 	prog.makeColors()
+	prog.setIDs, prog.sharedIDs = nil, nil
 	for _, i := range prog.insts {
 		re.conditions = re.conditions || i.op == instAssert || i.op == instLook
 	}
 	re.prog = prog
 	re.search = dfa{fragment: root.auto.fragment, search: true}
+	re.bytes = prog.bytes() + root.forgetExpr()*nodeBytes + 16*re.groups
 	re.m = matcher{re: re, seen: make([]uint32, len(prog.insts))}
 	return re, nil
 }
@@ -59,8 +62,8 @@ func Compile(pattern string, flags Flags) (re *Regexp, err error) {
 // Groups returns the number of capturing groups.
 func (re *Regexp) Groups() int { return re.groups }
 
-// Size returns the number of instructions, to which memory is proportional.
-func (re *Regexp) Size() int { return len(re.prog.insts) }
+// Bytes returns about how much memory the expression takes. It changes when the expression is matched.
+func (re *Regexp) Bytes() int { return re.bytes + re.cached }
 
 // Find finds the first match that begins at or after start. With captures it returns the positions of the match and of its groups, two
 // each, -1 for a group that is no part of it; without, only the match's. nil: there is no match. poll is told of the
@@ -69,6 +72,7 @@ func (re *Regexp) Find(text string, start int, captures bool, poll Poller) ([]in
 	m := re.reset(text, poll)
 	defer re.release()
 	m.caps = make([]int, 2*(re.groups+1))
+	m.steps += re.groups
 	found := m.find(start, captures || re.root.flags&backrefs != 0)
 	switch {
 	case m.err != nil:
@@ -142,6 +146,7 @@ func (m *matcher) from(begin int, dissect, verify bool) bool {
 		if end < 0 {
 			return false
 		}
+		m.steps += m.re.groups
 		for i := range m.caps {
 			m.caps[i] = -1
 		}
@@ -242,6 +247,7 @@ func (m *matcher) forget(n *node) {
 	if n.flags&captures == 0 {
 		return
 	}
+	m.steps++
 	if n.capture > 0 {
 		m.caps[2*n.capture], m.caps[2*n.capture+1] = -1, -1
 	}

@@ -1,15 +1,30 @@
 package are
 
-const maxNesting = 1000
+// The bounds of a pattern beside maxInstructions.
+const (
+	maxNesting = 1000
+	// maxDivisions bounds the parts of a branch that are matched on their own, each of which is a recursion.
+	maxDivisions = 20_000
+	// maxCopied bounds the sizes of the expressions that back references and quantifiers copy, together.
+	maxCopied = 10 * maxInstructions
+	// maxSetWork and maxSetBounds bound the bounds of ranges in sets of characters: all that are read, and those of different sets.
+	maxSetWork   = 12 << 20
+	maxSetBounds = 1 << 20
+)
 
 // parser builds the tree. An error leaves it as a panic with a syntaxError.
 type parser struct {
 	lexer
 	groups  []*node // by number; nil while a group is open
 	looks   []*look
+	repeats []*expr // by number of a group: what a back reference to it may match
+	sets    map[string]runeSet
 	depth   int
-	dot     runeSet
-	special bool // word characters matter to an assertion
+
+	divisions, copied    int
+	setWork, setsBounded int
+	dot                  runeSet
+	special              bool // word characters matter to an assertion
 }
 
 func (p *parser) see(kind tokenKind) bool { return p.tok.kind == kind }
@@ -45,39 +60,39 @@ func (p *parser) parse(stop tokenKind, constraint bool) *node {
 // branch reads quantified atoms up to a | or the end. Plain ones are gathered in a leaf; the first interesting one divides the branch in
 // what precedes it, itself and the rest.
 func (p *parser) branch(stop tokenKind, constraint bool) *node {
-	top := leaf(0, emptyExpr)
+	flags, parts := preference(0), []*expr(nil)
 	for !p.see(tokAlt) && !p.see(stop) && !p.see(tokEnd) {
 		atom, x, backref := p.atom(constraint)
 		if atom == nil && !backref && x != nil && x.op != opSet {
-			top.x = catExpr(top.x, x) // A condition takes no quantifier.
+			parts = append(parts, x) // A condition takes no quantifier.
 			continue
 		}
 		least, most, prefer := p.quantifier()
 		if least == 0 && most == 0 {
 			continue
 		}
-		flags := top.flags | prefer
+		with := flags | prefer
 		if atom != nil {
-			flags |= atom.flags
+			with |= atom.flags
 		}
 		plain := atom == nil || atom.op == nodeLeaf && atom.capture == 0
-		if plain && flags.up()&interesting == 0 {
+		if plain && with.up()&interesting == 0 {
 			if atom != nil {
 				x = atom.expr()
 			}
-			top.x, top.flags = catExpr(top.x, repeatExpr(x, least, most)), flags
+			parts, flags = append(parts, repeatExpr(x, least, most)), with
 			continue
 		}
 		if atom == nil {
 			atom = leaf(0, x)
 		}
-		return p.divide(top, quantify(atom, least, most, prefer), stop, constraint)
+		return p.divide(leaf(flags, catExpr(parts...)), p.quantify(atom, least, most, prefer), stop, constraint)
 	}
-	return top
+	return leaf(flags, catExpr(parts...))
 }
 
 // quantify applies a quantifier to an atom.
-func quantify(atom *node, least, most int, prefer preference) *node {
+func (p *parser) quantify(atom *node, least, most int, prefer preference) *node {
 	flags := prefer.combine(atom.flags)
 	own := atom.flags & (ownPreference | mixed)
 	switch {
@@ -91,20 +106,42 @@ func quantify(atom *node, least, most int, prefer preference) *node {
 		}
 		return atom
 	case atom.flags&(captures|backrefs) == 0:
-		return leaf(flags, repeatExpr(atom.expr(), least, most))
+		return leaf(flags, repeatExpr(p.copyOf(atom), least, most))
 	case least > 0 && atom.flags&backrefs == 0:
 		// Only the last iteration's captures count: those before it are one leaf.
 		rest := most
 		if most != infinite {
 			rest--
 		}
-		return cat(flags, leaf(flags&ownPreference, repeatExpr(atom.expr(), least-1, rest)), atom)
+		return cat(flags, leaf(flags&ownPreference, repeatExpr(p.copyOf(atom), least-1, rest)), atom)
 	}
 	return &node{op: nodeIterate, flags: flags, min: least, max: most, subs: []*node{atom}}
 }
 
+// copyOf returns the expression of a node, which is copied; repeated that of a group for a back reference.
+func (p *parser) copyOf(n *node) *expr {
+	x := n.expr()
+	if p.copied += x.size; p.copied > maxCopied {
+		fail(errTooBig)
+	}
+	return x
+}
+
+func (p *parser) repeated(group int) *expr {
+	for len(p.repeats) <= group {
+		p.repeats = append(p.repeats, nil)
+	}
+	if p.repeats[group] == nil {
+		p.repeats[group] = p.copyOf(p.groups[group]).unconditional()
+	}
+	return p.repeats[group]
+}
+
 // divide makes a branch of what was read, an atom and the rest, which it reads.
 func (p *parser) divide(top, atom *node, stop tokenKind, constraint bool) *node {
+	if p.divisions++; p.divisions > maxDivisions {
+		fail(errTooBig)
+	}
 	tail := atom
 	if !p.see(tokAlt) && !p.see(stop) && !p.see(tokEnd) {
 		rest := p.branch(stop, constraint)
@@ -126,7 +163,7 @@ func (p *parser) atom(constraint bool) (n *node, x *expr, backref bool) {
 	tok := p.tok
 	if a, ok := p.condition(tok.kind); ok {
 		p.next()
-		return nil, &expr{op: opAssert, assert: a}, false
+		return nil, assertExpr(a), false
 	}
 	switch tok.kind {
 	case tokLook:
@@ -135,7 +172,7 @@ func (p *parser) atom(constraint bool) (n *node, x *expr, backref bool) {
 		p.looks = append(p.looks, l)
 		l.x = p.parse(tokClose, true).expr()
 		p.next()
-		return nil, &expr{op: opLook, look: l}, false
+		return nil, lookExpr(l), false
 	case tokStar, tokPlus, tokQuestion, tokBraceOpen:
 		fail(errRepeat)
 	case tokClose:
@@ -151,14 +188,14 @@ func (p *parser) atom(constraint bool) (n *node, x *expr, backref bool) {
 		}
 		p.next()
 		n = &node{op: nodeBackref, flags: backrefs, ref: int(tok.value), min: 1, max: 1}
-		n.x = p.groups[tok.value].expr().unconditional()
+		n.x = p.repeated(int(tok.value))
 		return n, nil, true
 	case tokBracket:
 		x = setExpr(p.brackets(tok.value == 1))
 	case tokClass:
 		x = setExpr(classSet(tok.value))
 	case tokNotClass:
-		x = setExpr(classSet(tok.value).complement())
+		x = setExpr(classComplements()[tok.value])
 	case tokDot:
 		x = setExpr(p.dot)
 	default:
@@ -290,19 +327,39 @@ func (p *parser) brackets(plain bool) runeSet {
 	var ranges []rune
 	p.next()
 	for !p.see(tokBracketClose) && !p.see(tokEnd) {
-		ranges = append(ranges, p.bracketPart()...)
+		part := p.bracketPart()
+		if p.setWork += len(part); p.setWork > maxSetWork {
+			fail(errTooBig)
+		}
+		ranges = append(ranges, part...)
 	}
 	if !p.see(tokBracketClose) {
 		fail(errBracket)
 	}
+	if !plain && p.flags&NewlineDot != 0 {
+		ranges = append(ranges, '\n', '\n')
+	}
 	set := canonical(ranges)
-	if plain {
-		return set
+	if !plain {
+		set = set.complement()
 	}
-	if p.flags&NewlineDot != 0 {
-		set = canonical(append(ranges, '\n', '\n'))
+	return p.intern(set)
+}
+
+// intern returns the one copy of a set that the expression keeps.
+func (p *parser) intern(s runeSet) runeSet {
+	key := string(s.key())
+	if known, ok := p.sets[key]; ok {
+		return known
 	}
-	return set.complement()
+	if p.setsBounded += len(s); p.setsBounded > maxSetBounds {
+		fail(errTooBig)
+	}
+	if p.sets == nil {
+		p.sets = map[string]runeSet{}
+	}
+	p.sets[key] = s
+	return s
 }
 
 func (p *parser) bracketPart() []rune {
@@ -330,7 +387,7 @@ func (p *parser) bracketPart() []rune {
 		return classSet(tok.value)
 	case tokNotClass:
 		p.next()
-		return classSet(tok.value).complement()
+		return classComplements()[tok.value]
 	default:
 		fail(errBracket)
 	}

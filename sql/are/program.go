@@ -7,8 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxInstructions bounds a program.
-const maxInstructions = 200_000
+// maxInstructions bounds a program, maxColorWork the sets that contain each of its ranges of characters, together.
+const (
+	maxInstructions = 200_000
+	maxColorWork    = 2 << 20
+)
 
 type instOp uint8
 
@@ -30,12 +33,13 @@ type inst struct {
 
 // program is the automaton of an expression. Each node's part of it begins at one instruction and ends at another.
 type program struct {
-	insts  []inst
-	sets   []runeSet
-	setIDs map[string]int32
-	looks  []*dfa // of lookaround constraints
-	kinds  []lookKind
-	colors colors
+	insts     []inst
+	sets      []runeSet
+	setIDs    map[string]int32 // by runeSet.key, while the program is made; sharedIDs by the place of sets with many ranges
+	sharedIDs map[*rune]int32
+	looks     []*dfa // of lookaround constraints
+	kinds     []lookKind
+	colors    colors
 }
 
 // fragment is a part of the program with one way in and one way out.
@@ -49,6 +53,21 @@ func (p *program) add(i inst) int32 {
 	return int32(len(p.insts) - 1)
 }
 
+// The estimates of bytes: of an instruction with its mark, and of a node.
+const (
+	instBytes = 28
+	nodeBytes = 256
+)
+
+// bytes estimates the memory of the program.
+func (p *program) bytes() int {
+	n := 1024 + instBytes*len(p.insts) + 6*len(p.colors.bounds) + p.colors.count
+	for i, s := range p.sets {
+		n += 48 + 4*len(s) + 2*len(p.colors.member[i])
+	}
+	return n
+}
+
 // stop adds the end of a fragment.
 func (p *program) stop() int32 { return p.add(inst{op: instStop, a: -1}) }
 
@@ -56,16 +75,21 @@ func (p *program) stop() int32 { return p.add(inst{op: instStop, a: -1}) }
 func (p *program) link(before, after fragment) { p.insts[before.stop].a = after.start }
 
 func (p *program) setID(s runeSet) int32 {
-	key := make([]byte, 0, 4*len(s))
-	for _, r := range s {
-		key = binary.BigEndian.AppendUint32(key, uint32(r))
+	if len(s) > 2 {
+		if id, ok := p.sharedIDs[&s[0]]; ok {
+			return id
+		}
 	}
-	if id, ok := p.setIDs[string(key)]; ok {
-		return id
+	key := string(s.key())
+	id, ok := p.setIDs[key]
+	if !ok {
+		id = int32(len(p.sets))
+		p.sets = append(p.sets, s)
+		p.setIDs[key] = id
 	}
-	id := int32(len(p.sets))
-	p.sets = append(p.sets, s)
-	p.setIDs[string(key)] = id
+	if len(s) > 2 {
+		p.sharedIDs[&s[0]] = id
+	}
 	return id
 }
 
@@ -173,7 +197,7 @@ type colors struct {
 	bounds []rune // the first characters of ranges, in order
 	color  []uint16
 	count  int
-	member [][]uint64 // of each set: the colors in it
+	member [][]uint16 // of each set: the colors in it, in order
 	kind   []charKind // of each color
 }
 
@@ -196,7 +220,8 @@ func (c *colors) of(r rune) uint16 {
 }
 
 func (c *colors) has(set int32, color uint16) bool {
-	return c.member[set][color/64]&(1<<(color%64)) != 0
+	_, ok := slices.BinarySearch(c.member[set], color)
+	return ok
 }
 
 // makeColors computes the colors of the program's sets, to which it adds the newline and the word characters.
@@ -225,6 +250,7 @@ func (p *program) makeColors() {
 		return ids
 	}
 	var members [][]int32 // of each color
+	work := 0
 	for i, at := 0, rune(0); at <= utf8.MaxRune; {
 		for i < len(events) && events[i].at == at {
 			id := events[i].set
@@ -234,6 +260,9 @@ func (p *program) makeColors() {
 				active[id] = true
 			}
 			i++
+		}
+		if work += len(active); work > maxColorWork {
+			fail(errTooBig)
 		}
 		ids := signature()
 		key := make([]byte, 0, 4*len(ids))
@@ -256,15 +285,12 @@ func (p *program) makeColors() {
 		at = events[i].at
 	}
 	c.count = len(members)
-	c.member = make([][]uint64, len(p.sets))
-	for id := range c.member {
-		c.member[id] = make([]uint64, c.count/64+1)
-	}
+	c.member = make([][]uint16, len(p.sets))
 	c.kind = make([]charKind, c.count)
 	for color, ids := range members {
 		c.kind[color] = otherChar
 		for _, id := range ids {
-			c.member[id][color/64] |= 1 << (color % 64)
+			c.member[id] = append(c.member[id], uint16(color))
 			switch id {
 			case word:
 				c.kind[color] = wordChar

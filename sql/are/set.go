@@ -1,6 +1,7 @@
 package are
 
 import (
+	"encoding/binary"
 	"slices"
 	"sync"
 	"unicode"
@@ -52,6 +53,15 @@ func (s runeSet) complement() runeSet {
 	return out
 }
 
+// key returns bytes that differ for different sets.
+func (s runeSet) key() []byte {
+	key := make([]byte, 0, 4*len(s))
+	for _, r := range s {
+		key = binary.BigEndian.AppendUint32(key, uint32(r))
+	}
+	return key
+}
+
 // tableSet converts tables of package unicode.
 func tableSet(tables ...*unicode.RangeTable) []rune {
 	var out []rune
@@ -97,6 +107,15 @@ var classes = sync.OnceValue(func() map[string]runeSet {
 func classSet(class int32) runeSet {
 	return classes()[map[int32]string{classDigit: "digit", classSpace: "space", classWord: "word"}[class]]
 }
+
+// classComplements are the characters outside of each class that tokens name.
+var classComplements = sync.OnceValue(func() map[int32]runeSet {
+	out := map[int32]runeSet{}
+	for _, class := range []int32{classDigit, classSpace, classWord} {
+		out[class] = classSet(class).complement()
+	}
+	return out
+})
 
 // casedRunes are all characters that have another case, in order.
 var casedRunes = sync.OnceValue(func() (out []rune) {

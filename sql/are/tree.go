@@ -22,6 +22,7 @@ const maxBound = 255
 // expr is a part of an expression without its captures, from which automata are built. It does not change.
 type expr struct {
 	op       exprOp
+	size     int // the number of instructions of its program, at most maxInstructions
 	set      runeSet
 	subs     []*expr
 	min, max int
@@ -29,12 +30,42 @@ type expr struct {
 	look     *look
 }
 
-var emptyExpr = &expr{op: opEmpty}
+// leafSize is the size of an expression without others in it: the instruction and the end of its fragment.
+const leafSize = 2
 
-func setExpr(s runeSet) *expr { return &expr{op: opSet, set: s} }
+var emptyExpr = &expr{op: opEmpty, size: leafSize}
+
+func setExpr(s runeSet) *expr { return &expr{op: opSet, set: s, size: leafSize} }
+
+func assertExpr(a assertion) *expr { return &expr{op: opAssert, assert: a, size: leafSize} }
+
+func lookExpr(l *look) *expr { return &expr{op: opLook, look: l, size: leafSize} }
+
+// sized computes the size of an expression. One that is too large is never built: back references copy expressions, so that a
+// short pattern could describe one that fills the memory.
+func sized(x *expr) *expr {
+	x.size = 1
+	for _, s := range x.subs {
+		x.size += s.size + 1
+		if x.size > maxInstructions {
+			fail(errTooBig)
+		}
+	}
+	if x.op == opRepeat {
+		times := x.max
+		if x.max == infinite {
+			times = x.min + 1
+		}
+		x.size = 3 + times*(x.subs[0].size+1)
+	}
+	if x.size > maxInstructions {
+		fail(errTooBig)
+	}
+	return x
+}
 
 func catExpr(subs ...*expr) *expr {
-	var flat []*expr
+	flat := make([]*expr, 0, len(subs))
 	for _, s := range subs {
 		switch {
 		case s.op == opCat:
@@ -49,14 +80,14 @@ func catExpr(subs ...*expr) *expr {
 	case 1:
 		return flat[0]
 	}
-	return &expr{op: opCat, subs: flat}
+	return sized(&expr{op: opCat, subs: flat})
 }
 
 func repeatExpr(x *expr, least, most int) *expr {
 	if least == 1 && most == 1 {
 		return x
 	}
-	return &expr{op: opRepeat, subs: []*expr{x}, min: least, max: most}
+	return sized(&expr{op: opRepeat, subs: []*expr{x}, min: least, max: most})
 }
 
 // assertion is a condition on the characters beside a position.
@@ -158,13 +189,17 @@ func cat(flags preference, left, right *node) *node {
 func (n *node) expr() *expr {
 	switch n.op {
 	case nodeCat:
-		return catExpr(n.subs[0].expr(), n.subs[1].expr())
+		var parts []*expr
+		for ; n.op == nodeCat; n = n.subs[1] {
+			parts = append(parts, n.subs[0].expr())
+		}
+		return catExpr(append(parts, n.expr())...)
 	case nodeAlt:
 		x := &expr{op: opAlt}
 		for _, s := range n.subs {
 			x.subs = append(x.subs, s.expr())
 		}
-		return x
+		return sized(x)
 	case nodeIterate:
 		return repeatExpr(n.subs[0].expr(), n.min, n.max)
 	case nodeGroup:
@@ -173,6 +208,16 @@ func (n *node) expr() *expr {
 		return repeatExpr(n.x, n.min, n.max)
 	}
 	return n.x
+}
+
+// forgetExpr drops the expressions of a node, from which its automaton has been built. It returns the number of nodes.
+func (n *node) forgetExpr() int {
+	n.x = nil
+	count := 1
+	for _, s := range n.subs {
+		count += s.forgetExpr()
+	}
+	return count
 }
 
 // unconditional returns x without its conditions: what a back reference to it may match.
@@ -188,5 +233,5 @@ func (x *expr) unconditional() *expr {
 	for i, s := range x.subs {
 		out.subs[i] = s.unconditional()
 	}
-	return &out
+	return sized(&out)
 }

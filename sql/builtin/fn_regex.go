@@ -75,7 +75,7 @@ func regexpMatch(env *Env, a []types.Datum) (types.Datum, error) {
 	if o.global {
 		return types.Null, errNoGlobal("regexp_match()").WithHint("Use the regexp_matches function instead.")
 	}
-	re, err := env.patterns.regex(a[1].Text(), o)
+	re, err := env.patterns.regex(env, a[1].Text(), o)
 	if err != nil {
 		return types.Null, err
 	}
@@ -145,7 +145,7 @@ func startOffset(env *Env, s string, start int64) (int, error) {
 
 // replaceRegex replaces the n-th match from an offset, or all if n is 0.
 func replaceRegex(env *Env, a []types.Datum, o regexOptions, offset, n int) (types.Datum, error) {
-	re, err := env.patterns.regex(a[1].Text(), o)
+	re, err := env.patterns.regex(env, a[1].Text(), o)
 	if err != nil {
 		return types.Null, err
 	}
@@ -218,7 +218,7 @@ func regexSplit(env *Env, fn string, a []types.Datum) ([]types.Datum, error) {
 	if o.global {
 		return nil, errNoGlobal(fn)
 	}
-	re, err := env.patterns.regex(a[1].Text(), o)
+	re, err := env.patterns.regex(env, a[1].Text(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +252,7 @@ func regexpLike(env *Env, a []types.Datum) (types.Datum, error) {
 	if o.global {
 		return types.Null, errNoGlobal("regexp_like()")
 	}
-	re, err := env.patterns.regex(a[1].Text(), o)
+	re, err := env.patterns.regex(env, a[1].Text(), o)
 	if err != nil {
 		return types.Null, err
 	}
@@ -278,7 +278,7 @@ func regexpCount(env *Env, a []types.Datum) (types.Datum, error) {
 	if o.global {
 		return types.Null, errNoGlobal("regexp_count()")
 	}
-	re, err := env.patterns.regex(a[1].Text(), o)
+	re, err := env.patterns.regex(env, a[1].Text(), o)
 	if err != nil {
 		return types.Null, err
 	}
@@ -329,7 +329,7 @@ func nthMatch(env *Env, fn string, a []types.Datum, m matchArgs, flagsAt int) ([
 	if o.global {
 		return nil, errNoGlobal(fn)
 	}
-	re, err := env.patterns.regex(a[1].Text(), o)
+	re, err := env.patterns.regex(env, a[1].Text(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -382,7 +382,7 @@ func regexpInstr(env *Env, a []types.Datum) (types.Datum, error) {
 
 // substringRegex returns the first group, or the whole match if the pattern has none.
 func substringRegex(env *Env, a []types.Datum) (types.Datum, error) {
-	re, err := env.patterns.regex(a[1].Text(), regexOptions{})
+	re, err := env.patterns.regex(env, a[1].Text(), regexOptions{})
 	if err != nil {
 		return types.Null, err
 	}

@@ -559,7 +559,7 @@ func regexOf(env *Env, n *jsonpath.Node) (*Regex, error) {
 			o.flags |= option.flag
 		}
 	}
-	return env.patterns.regex(n.Text, o)
+	return env.patterns.regex(env, n.Text, o)
 }
 
 func matchesPattern(env *Env, n *jsonpath.Node, s string) (bool, error) {

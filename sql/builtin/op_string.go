@@ -90,7 +90,7 @@ func regexFunc(fold, not bool) Func {
 		o.flags = are.FoldCase
 	}
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
-		re, err := env.patterns.regex(a[1].Text(), o)
+		re, err := env.patterns.regex(env, a[1].Text(), o)
 		if err != nil {
 			return types.Null, err
 		}

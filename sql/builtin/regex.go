@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -42,7 +43,12 @@ func parseRegexOptions(flags string) (regexOptions, error) {
 }
 
 // Regex is a compiled regular expression. It serves one session at a time.
-type Regex struct{ re *are.Regexp }
+type Regex struct {
+	re      *are.Regexp
+	bytes   int  // its size when it was last looked at
+	counted int  // in the account of the session
+	dropped bool // no longer in the cache
+}
 
 // compileRegex compiles a pattern. Errors: 2201B.
 func compileRegex(pattern string, o regexOptions) (*Regex, error) {
@@ -53,7 +59,7 @@ func compileRegex(pattern string, o regexOptions) (*Regex, error) {
 	if err != nil {
 		return nil, badRegex(err.Error())
 	}
-	return &Regex{re}, nil
+	return &Regex{re: re, bytes: re.Bytes()}, nil
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -68,7 +74,8 @@ func (re *Regex) matches(env *Env, s string) (bool, error) {
 	if err := env.Step(stepCost); err != nil {
 		return false, err
 	}
-	return re.re.Matches(s, env)
+	found, err := re.re.Matches(s, env)
+	return found, cmp.Or(err, env.patterns.searched(env, re))
 }
 
 // find returns the first match with its groups, as positions in s, two for each; nil: there is none.
@@ -76,13 +83,18 @@ func (re *Regex) find(env *Env, s string) ([]int, error) {
 	if err := env.Step(stepCost); err != nil {
 		return nil, err
 	}
-	return re.re.Find(s, 0, true, env)
+	return re.search(env, s, 0)
+}
+
+func (re *Regex) search(env *Env, s string, start int) ([]int, error) {
+	m, err := re.re.Find(s, start, true, env)
+	return m, cmp.Or(err, env.patterns.searched(env, re))
 }
 
 // each calls visit with the matches that begin at or after a byte offset, from left to right, as long as it returns true.
 func (re *Regex) each(env *Env, s string, offset int, visit func(m []int) (more bool, err error)) error {
 	for pos := offset; pos <= len(s); {
-		m, err := re.re.Find(s, pos, true, env)
+		m, err := re.search(env, s, pos)
 		if m == nil || err != nil {
 			return err
 		}
@@ -165,11 +177,12 @@ func similarChar(b *strings.Builder, r rune) {
 	}
 }
 
-// patternCache keeps a statement's compiled patterns: usually one, which is a constant.
+// patternCache keeps a session's compiled patterns: usually few, which are constants.
 type patternCache struct {
-	likes   map[likeKey]*LikePattern
-	regexes map[regexKey]*Regex
-	paths   map[string]*jsonpath.Path
+	likes      map[likeKey]*LikePattern
+	regexes    map[regexKey]*Regex
+	regexBytes int // what they count
+	paths      map[string]*jsonpath.Path
 }
 
 type likeKey struct {
@@ -185,10 +198,11 @@ type regexKey struct {
 // maxCachedPatterns bounds the cache if patterns come from rows.
 const maxCachedPatterns = 128
 
-// Longer patterns, and expressions of more instructions, are not cached.
+// maxCachedBytes is the size of the longest cached pattern of LIKE; maxRegexBytes bounds the memory of cached regular expressions. One that
+// takes more is cached alone.
 const (
 	maxCachedBytes = 4 << 10
-	maxCachedSize  = 16 << 10
+	maxRegexBytes  = 4 << 20
 )
 
 func (c *patternCache) like(env *Env, pattern string, fold, bytes bool) (*LikePattern, error) {
@@ -211,7 +225,8 @@ func (c *patternCache) like(env *Env, pattern string, fold, bytes bool) (*LikePa
 	return p, nil
 }
 
-func (c *patternCache) regex(pattern string, o regexOptions) (*Regex, error) {
+// regex returns a compiled pattern. Its memory, and that of its automata, counts in the session's account.
+func (c *patternCache) regex(env *Env, pattern string, o regexOptions) (*Regex, error) {
 	o.global = false
 	key := regexKey{pattern, o}
 	if re, ok := c.regexes[key]; ok {
@@ -222,12 +237,56 @@ func (c *patternCache) regex(pattern string, o regexOptions) (*Regex, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(pattern) > maxCachedBytes || re.re.Size() > maxCachedSize {
-		return re, nil
+	n := len(pattern) + re.re.Bytes()
+	if len(c.regexes) >= maxCachedPatterns || c.regexBytes+n > maxRegexBytes {
+		c.dropRegexes(env)
 	}
-	if c.regexes == nil || len(c.regexes) >= maxCachedPatterns {
+	if c.regexes == nil {
 		c.regexes = map[regexKey]*Regex{}
 	}
 	c.regexes[key] = re
-	return re, nil
+	if err := c.countRegex(env, re, n); err != nil {
+		return nil, err
+	}
+	return re, env.Step(n)
+}
+
+// countRegex makes n what a pattern of the cache counts.
+func (c *patternCache) countRegex(env *Env, re *Regex, n int) error {
+	if env.Memory != nil {
+		if err := env.Memory.Resize(int64(re.counted), int64(n)); err != nil {
+			c.dropRegexes(env)
+			return err
+		}
+	}
+	c.regexBytes += n - re.counted
+	re.counted = n
+	return nil
+}
+
+// dropRegexes empties the cache. A pattern that is in use is not counted any more.
+func (c *patternCache) dropRegexes(env *Env) {
+	for _, re := range c.regexes {
+		re.dropped = true
+	}
+	if env.Memory != nil {
+		env.Memory.Shrink(int64(c.regexBytes))
+	}
+	c.regexes, c.regexBytes = nil, 0
+}
+
+// searched counts what the automata of a pattern have grown by in a search.
+func (c *patternCache) searched(env *Env, re *Regex) error {
+	grown := re.re.Bytes() - re.bytes
+	if grown == 0 || re.dropped {
+		return nil
+	}
+	re.bytes += grown
+	if err := c.countRegex(env, re, re.counted+grown); err != nil {
+		return err
+	}
+	if c.regexBytes > maxRegexBytes {
+		c.dropRegexes(env)
+	}
+	return nil
 }

@@ -315,14 +315,14 @@ func openRegexMatches(env *Env, a []types.Datum) (SetRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	re, err := env.patterns.regex(a[1].Text(), o)
+	re, err := env.patterns.regex(env, a[1].Text(), o)
 	if err != nil {
 		return nil, err
 	}
 	s := a[0].Text()
 	var out []types.Datum
 	err = re.each(env, s, 0, func(m []int) (bool, error) {
-		if err := env.reserveElements(len(out)); err != nil {
+		if err := env.count(elementBytes + int64(len(m)/2)*types.DatumBytes); err != nil {
 			return false, err
 		}
 		out = append(out, matchArray(s, m))
