@@ -130,3 +130,11 @@ func DurationText(d time.Duration) string {
 	}
 	return fmt.Sprintf("%dms", ms)
 }
+
+// checkSynchronousCommit takes a Boolean, or what only a replica can do more.
+func checkSynchronousCommit(value string) (string, error) {
+	if on, err := CheckBool(value); err == nil {
+		return on, nil
+	}
+	return checkEnum("local", "remote_write", "remote_apply", "on", "off")(value)
+}

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -24,6 +25,9 @@ func definitions() map[string]*definition {
 		add(d)
 	}
 	for _, d := range acceptedSettings() {
+		add(d)
+	}
+	for _, d := range guideSettings() {
 		add(d)
 	}
 	for _, d := range collectionSettings() {
@@ -94,23 +98,18 @@ func acceptedSettings() []*definition {
 		{name: "deadlock_timeout", super: true, initial: "1s", check: checkPositiveMillis, note: "Deadlocks are found as soon as they arise: no effect."},
 		{name: "client_min_messages", initial: "notice", check: checkEnum("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"), note: "Sets the message levels that are sent to the client."},
 		{name: "log_min_messages", super: true, initial: "warning", note: "Accepted: no effect."},
-		{name: "synchronous_commit", initial: "on", note: "Every commit is synced: no effect."},
-		{name: "work_mem", initial: "4MB", note: "Accepted: no effect."},
-		{name: "maintenance_work_mem", initial: "64MB", note: "Accepted: no effect."},
+		{name: "synchronous_commit", initial: "on", check: checkSynchronousCommit, note: "Every commit is synced: no effect."},
+		{name: "work_mem", initial: "4MB", check: memory(1<<10, 64, math.MaxInt32).check, note: "Accepted: no effect."},
+		{name: "maintenance_work_mem", initial: "64MB", check: memory(1<<10, 1024, math.MaxInt32).check, note: "Accepted: no effect."},
 		{name: "synchronize_seqscans", initial: "on", check: CheckBool, note: "Scans are in key order: no effect."},
 		{name: "quote_all_identifiers", initial: "off", check: CheckBool, note: "Accepted: no effect."},
 		{name: "escape_string_warning", initial: "on", check: CheckBool, note: "Accepted: no effect."},
 		{name: "default_with_oids", initial: "off", check: onlyOff, note: "Tables have no OIDs."},
-		{name: "check_function_bodies", initial: "on", note: "Accepted: there are no user functions."},
-		{name: "xmloption", initial: "content", note: "Accepted: there is no xml type."},
+		{name: "check_function_bodies", initial: "on", check: CheckBool, note: "Accepted: there are no user functions."},
+		{name: "xmloption", initial: "content", check: checkEnum("content", "document"), note: "Accepted: there is no xml type."},
 		{name: "default_tablespace", note: "Accepted: there are no tablespaces."},
 		{name: "default_table_access_method", initial: "heap", note: "Accepted: no effect."},
-		{name: "jit", initial: "off", note: "Accepted: there is no JIT."},
-		{name: "enable_seqscan", initial: "on", check: CheckBool, note: "Accepted: no effect."},
-		{name: "enable_indexscan", initial: "on", check: CheckBool, note: "Accepted: no effect."},
-		{name: "enable_hashjoin", initial: "on", check: CheckBool, note: "Accepted: no effect."},
-		{name: "enable_mergejoin", initial: "on", check: CheckBool, note: "Accepted: no effect."},
-		{name: "enable_nestloop", initial: "on", check: CheckBool, note: "Accepted: no effect."},
+		{name: "jit", initial: "off", check: CheckBool, note: "Accepted: there is no JIT."},
 		{name: "max_identifier_length", initial: "63", fixed: true, note: "Shows the maximum identifier length."},
 		{name: "server_version_num", initial: "150000", fixed: true, note: "Shows the server version as an integer."},
 		{name: "lc_collate", initial: "C", fixed: true, note: "Shows the collation order locale."},
