@@ -271,7 +271,7 @@ func (ib *insertBinder) value(n int, e ast.Expr) (expr.Scalar, error) {
 	if c.Identity == "ALWAYS" && ib.s.Overriding != "SYSTEM" {
 		return nil, alwaysGenerated(c.Name)
 	}
-	x, err := ib.sc.valueFor(e, c.Type, castAssignment, startOf(e))
+	x, err := ib.sc.valueFor(e, target.valueType(), castAssignment, startOf(e))
 	if err != nil {
 		return nil, err
 	}

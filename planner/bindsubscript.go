@@ -69,46 +69,94 @@ type assignTarget struct {
 	pos  int
 }
 
-// check refuses parts of columns that have none.
-func (t *assignTarget) check() error {
-	typ := t.col.Type.Underlying()
-	for _, s := range t.part {
-		switch {
-		case s.Subscript == nil:
-			return pgerror.New(pgerror.DatatypeMismatch, "cannot assign to field \"%s\" of column \"%s\" because its type %s is not a composite type",
-				s.Field, t.col.Name, builtin.TypeName(typ)).At(t.pos)
-		case typ.OID != types.OIDJSONB && !typ.IsArray():
-			return errNoSubscripts(typ, t.pos)
-		}
+// leads returns how many subscripts a path to a part begins with.
+func leads(path []ast.Step) int {
+	n := slices.IndexFunc(path, func(s ast.Step) bool { return s.Subscript == nil })
+	if n < 0 {
+		return len(path)
 	}
-	return nil
+	return n
+}
+
+// sliced reports whether one of the subscripts is a slice.
+func sliced(path []ast.Step) bool {
+	return slices.ContainsFunc(path, func(s ast.Step) bool { return s.Subscript.Slice })
+}
+
+// step returns the type of the part that the path's first steps lead to, and the steps behind these.
+func (t *assignTarget) step(typ types.Type, path []ast.Step) (types.Type, []ast.Step, error) {
+	whole := typ.Underlying()
+	switch n := leads(path); {
+	case n > 0 && whole.OID == types.OIDJSONB && n == len(path):
+		return whole, nil, nil
+	case n > 0 && whole.IsArray():
+		return builtin.ArrayPartType(whole, sliced(path[:n])), path[n:], nil
+	case n > 0 && whole.OID != types.OIDJSONB:
+		return typ, nil, errNoSubscripts(whole, t.pos)
+	}
+	field := path[leads(path)].Field
+	if !whole.IsComposite() {
+		return typ, nil, pgerror.New(pgerror.DatatypeMismatch, "cannot assign to field \"%s\" of column \"%s\" because its type %s is not a composite type",
+			field, t.col.Name, builtin.TypeName(typ)).At(t.pos)
+	}
+	i := whole.Def.FieldNamed(field)
+	if i < 0 {
+		return typ, nil, pgerror.New(pgerror.UndefinedColumn, "cannot assign to field \"%s\" of column \"%s\" because there is no such column in data type %s",
+			field, t.col.Name, builtin.TypeName(typ)).At(t.pos)
+	}
+	return whole.Def.Fields[i].Type, path[1:], nil
+}
+
+// check refuses parts of columns that have none.
+func (t *assignTarget) check() (err error) {
+	typ, path := t.col.Type, t.part
+	for len(path) > 0 && err == nil {
+		typ, path, err = t.step(typ, path)
+	}
+	return err
 }
 
 // errDefault is the error for DEFAULT as the value of a part.
 func (t *assignTarget) errDefault() error {
-	return pgerror.New(pgerror.FeatureNotSupported, "cannot set an array element to DEFAULT").At(t.pos)
+	what := "an array element"
+	if t.part[0].Subscript == nil {
+		what = "a subfield"
+	}
+	return pgerror.New(pgerror.FeatureNotSupported, "cannot set %s to DEFAULT", what).At(t.pos)
 }
 
-// valueType returns the type of what is assigned.
+// valueType returns the type of what is assigned. The target has been checked.
 func (t *assignTarget) valueType() types.Type {
-	if t.part == nil {
-		return t.col.Type
+	typ, path := t.col.Type, t.part
+	for len(path) > 0 {
+		typ, path, _ = t.step(typ, path)
 	}
-	whole := t.col.Type.Underlying()
-	if whole.OID == types.OIDJSONB {
-		return whole
-	}
-	return builtin.ArrayPartType(whole, slices.ContainsFunc(t.part, func(s ast.Step) bool { return s.Subscript.Slice }))
+	return typ
 }
 
 // mismatch is the error for a value whose type cannot be assigned. pos is that of the value.
 func (t *assignTarget) mismatch(from types.Type, pos int) error {
-	message := "column \"%s\" is of type %s but expression is of type %s"
+	message, name := "column \"%s\" is of type %s but expression is of type %s", t.col.Name
 	if t.part != nil {
-		message, pos = "subscripted assignment to \"%s\" requires type %s but expression is of type %s", t.pos
+		last := t.part[len(t.part)-1]
+		if message, pos = "subscripted assignment to \"%s\" requires type %s but expression is of type %s", t.pos; last.Subscript == nil {
+			message, name = "subfield \"%s\" is of type %s but expression is of type %s", last.Field
+		} else if i := lastField(t.part); i >= 0 {
+			name = t.part[i].Field
+		}
 	}
-	return pgerror.New(pgerror.DatatypeMismatch, message, t.col.Name, builtin.TypeName(t.valueType()), builtin.TypeName(from)).
+	return pgerror.New(pgerror.DatatypeMismatch, message, name, builtin.TypeName(t.valueType()), builtin.TypeName(from)).
 		WithHint("You will need to rewrite or cast the expression.").At(pos)
+}
+
+// lastField returns the index of the last field of a path, -1 without one.
+func lastField(path []ast.Step) int {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i].Subscript == nil {
+			return i
+		}
+	}
+	return -1
 }
 
 // assign coerces a value to the type of the target.
@@ -122,20 +170,68 @@ func (b *binder) assign(x expr.Scalar, t *assignTarget, pos int) (expr.Scalar, e
 
 // assignPart binds the assignment of value to a part of a column whose value is old.
 func (b *binder) assignPart(sc *scope, t *assignTarget, old, value expr.Scalar) (expr.Scalar, error) {
-	x, err := b.assignInto(sc, t, undomain(old), value)
+	return b.assignAt(sc, t, t.col.Type, t.part, old, value)
+}
+
+// assignAt returns old, of type typ, with another value at the end of a path.
+func (b *binder) assignAt(sc *scope, t *assignTarget, typ types.Type, path []ast.Step, old, value expr.Scalar) (expr.Scalar, error) {
+	if len(path) == 0 {
+		return value, nil
+	}
+	inner, rest, err := t.step(typ, path)
 	if err != nil {
 		return nil, err
 	}
-	return b.coerce(x, t.col.Type, castAssignment, t.pos)
+	var x expr.Scalar
+	if path[0].Subscript == nil {
+		x, err = b.assignField(sc, t, typ, path, undomain(old), value)
+	} else {
+		x, err = b.assignElement(sc, t, typ, path[:len(path)-len(rest)], undomain(old), func(element expr.Scalar) (expr.Scalar, error) {
+			return b.assignAt(sc, t, inner, rest, element, value)
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.coerce(x, typ, castAssignment, t.pos)
 }
 
-// assignInto is assignPart without the constraints of a domain.
-func (b *binder) assignInto(sc *scope, t *assignTarget, old, value expr.Scalar) (expr.Scalar, error) {
-	whole := t.col.Type.Underlying()
-	if whole.OID == types.OIDJSONB {
-		return b.assignJSONB(sc, t.part, old, value)
+// assignField is assignAt for a path that begins with a field.
+func (b *binder) assignField(sc *scope, t *assignTarget, typ types.Type, path []ast.Step, old, value expr.Scalar) (expr.Scalar, error) {
+	whole := typ.Underlying()
+	i := whole.Def.FieldNamed(path[0].Field)
+	f := whole.Def.Fields[i]
+	if len(path) > 1 {
+		var err error
+		field := &expr.Field{X: expr.Clone(old), Index: i, Name: f.Name, Typ: f.Type}
+		if value, err = b.assignAt(sc, t, f.Type, path[1:], field, value); err != nil {
+			return nil, err
+		}
 	}
-	bounds, err := sc.arrayBounds(t.part)
+	return expr.NewCall(builtin.FieldAssignment(whole.Base(), i), []expr.Scalar{old, value}), nil
+}
+
+// assignElement is assignAt for subscripts; assign makes the new value of the part that they lead to, of its old one.
+func (b *binder) assignElement(sc *scope, t *assignTarget, typ types.Type, part []ast.Step, old expr.Scalar, assign func(element expr.Scalar) (expr.Scalar, error)) (expr.Scalar, error) {
+	whole := typ.Underlying()
+	if whole.OID == types.OIDJSONB {
+		value, err := assign(nil)
+		if err != nil {
+			return nil, err
+		}
+		return b.assignJSONB(sc, part, old, value)
+	}
+	bounds, err := sc.arrayBounds(part)
+	if err != nil {
+		return nil, err
+	}
+	element := &expr.Subscript{X: expr.Clone(old), Typ: whole.Elem()}
+	for _, x := range bounds.high {
+		if x != nil {
+			element.Index = append(element.Index, expr.Clone(x))
+		}
+	}
+	value, err := assign(element)
 	if err != nil {
 		return nil, err
 	}

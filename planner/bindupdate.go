@@ -242,7 +242,7 @@ func (b *binder) assignmentValue(sc *scope, t *catalog.TableDescriptor, target *
 		return nil, pgerror.New(generatedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).
 			WithDetail("Column \"%s\" is an identity column defined as GENERATED ALWAYS.", c.Name)
 	}
-	x, err := sc.valueFor(e, c.Type, castAssignment, startOf(e))
+	x, err := sc.valueFor(e, target.valueType(), castAssignment, startOf(e))
 	if err != nil {
 		return nil, err
 	}

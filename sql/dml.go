@@ -1,8 +1,6 @@
 package sql
 
 import (
-	"slices"
-
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -69,10 +67,10 @@ func (p *parser) overriding() string {
 	return which
 }
 
-// steps reads the way into a part of a column that is assigned to; nil if the column is whole. Fields are refused.
+// steps reads the way into a part of a column that is assigned to; nil if the column is whole.
 func (p *parser) steps() []ast.Step {
 	var steps []ast.Step
-	for pos := p.here(); p.err == nil; {
+	for p.err == nil {
 		switch {
 		case p.is('['):
 			sub, ok := p.subscript(nil, p.here()).(*ast.Subscript)
@@ -87,9 +85,6 @@ func (p *parser) steps() []ast.Step {
 			}
 			steps = append(steps, ast.Step{Field: p.colLabel()})
 		default:
-			if slices.ContainsFunc(steps, func(s ast.Step) bool { return s.Subscript == nil }) {
-				p.notYet(pos, "Assigning to a part of a column", "Assign the whole column.")
-			}
 			return steps
 		}
 	}

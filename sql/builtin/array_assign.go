@@ -37,6 +37,21 @@ func ArrayAssignment(t types.Type, slice bool, subscripts []ArraySubscript) *Ove
 	return o
 }
 
+// FieldAssignment returns the function of an assignment to the ith field of a composite type t. Its arguments are the value as it was and
+// the new value of the field.
+func FieldAssignment(t types.Type, i int) *Overload {
+	o := &Overload{Name: "field_assignment", Args: []types.Type{t, t.Def.Fields[i].Type}, Ret: t}
+	o.Fn = func(_ *Env, a []types.Datum) (types.Datum, error) {
+		fields := make(types.Row, len(t.Def.Fields))
+		if !a[0].IsNull() {
+			copy(fields, a[0].Record().Fields)
+		}
+		fields[i] = a[1]
+		return t.Def.Row(fields), nil
+	}
+	return o
+}
+
 // ArrayPartType returns the type of a slice or an element of an array of type t.
 func ArrayPartType(t types.Type, slice bool) types.Type {
 	if slice {
