@@ -220,7 +220,15 @@ func columnStats(values []types.Datum, t types.Type, rows float64) (catalog.Colu
 	slices.SortFunc(kept, func(a, b types.Datum) int { return types.Compare(a, b, t) })
 	stats.Distinct = estimateDistinct(kept, t, rows*(1-stats.NullFraction))
 	kept = slices.DeleteFunc(kept, func(d types.Datum) bool {
-		return d.Kind() == types.KindArray || d.Kind() == types.KindBytes && len(d.Bytes()) > maxStatBytes
+		switch d.Kind() {
+		case types.KindArray:
+			return true
+		case types.KindBytes:
+			return len(d.Bytes()) > maxStatBytes
+		case types.KindRange:
+			return d.Size() > maxStatBytes
+		}
+		return false
 	})
 	if len(kept) == 0 {
 		return stats, nil

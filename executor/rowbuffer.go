@@ -89,7 +89,7 @@ func (b *rowBuffer) datum(d types.Datum) (types.Datum, error) {
 		return types.Bytes(kept), err
 	case types.KindDecimal, types.KindInterval:
 		return d, b.book(int64(d.Size()))
-	case types.KindArray, types.KindRow:
+	case types.KindArray, types.KindRow, types.KindRange:
 		return d.Clone(), b.book(int64(d.Size()))
 	}
 	return d, nil

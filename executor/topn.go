@@ -175,7 +175,7 @@ func (o *topN) store(p *place, key, row types.Row) error {
 			at := len(p.bytes)
 			p.bytes = append(p.bytes, d.Bytes()...)
 			p.key[i] = types.Bytes(p.bytes[at:len(p.bytes):len(p.bytes)])
-		case types.KindArray, types.KindRow:
+		case types.KindArray, types.KindRow, types.KindRange:
 			p.key[i] = d.Clone()
 		}
 	}

@@ -29,6 +29,8 @@ const (
 	payloadArray payload = 11
 	// payloadRow: uvarint length of the rest, uvarint count, for each field that is not NULL uvarint id and datum.
 	payloadRow payload = 12
+	// payloadRange: uvarint length of the rest, flags, uvarint oid of the subtype, lower and upper bound as datums.
+	payloadRange payload = 13
 )
 
 // maxArrayDepth bounds the recursion of decoding. Arrays hold arrays only where their elements are of a domain over arrays.
@@ -59,7 +61,7 @@ func decodeDatum(b []byte, depth int) (types.Datum, []byte, error) {
 	if len(b) == 0 {
 		return types.Null, nil, corrupt("empty datum")
 	}
-	if b[0] > byte(payloadRow) {
+	if b[0] > byte(payloadRange) {
 		return types.Null, nil, corrupt("unknown kind of datum")
 	}
 	return decodePayload(b[1:], payload(b[0]), depth)
@@ -98,6 +100,8 @@ func payloadOf(d types.Datum) (payload, error) {
 		return payloadArray, nil
 	case types.KindRow:
 		return payloadRow, nil
+	case types.KindRange:
+		return payloadRange, nil
 	}
 	return 0, mismatch(classNone, d)
 }
@@ -142,6 +146,8 @@ func appendPayload(dst []byte, p payload, d types.Datum) ([]byte, error) {
 		return appendArray(dst, d.Array())
 	case payloadRow:
 		return appendRow(dst, d.Record())
+	case payloadRange:
+		return appendRange(dst, d.Range())
 	}
 	return dst, nil
 }
@@ -236,7 +242,7 @@ func skipPayload(b []byte, p payload) ([]byte, error) {
 	case payloadBytes:
 		_, rest, err := takeBytes(b)
 		return rest, err
-	case payloadRow:
+	case payloadRow, payloadRange:
 		_, rest, err := takeBytes(b)
 		return rest, err
 	case payloadOtherDecimal:
@@ -356,6 +362,8 @@ func decodePayload(b []byte, p payload, depth int) (types.Datum, []byte, error) 
 		return decodeArray(b, depth)
 	case payloadRow:
 		return decodeRow(b, depth)
+	case payloadRange:
+		return decodeRange(b, depth)
 	}
 	return types.Null, nil, corrupt("unknown kind of datum")
 }

@@ -25,6 +25,7 @@ const (
 	classInterval
 	classJSONB
 	classRow
+	classRange
 )
 
 // The first byte of an encoded column. Values start with 0x01…0xFE, complemented or not, so that
@@ -91,6 +92,12 @@ func classOf(t types.Type) class {
 			}
 		}
 		return classRow
+	}
+	if rt := t.Ranges(); rt != nil {
+		if classOf(rt.Sub) == classNone {
+			return classNone
+		}
+		return classRange
 	}
 	if m := t.Methods(); m != nil && !m.Unordered {
 		if m.Kind == types.KindInt {
@@ -178,6 +185,11 @@ func appendOrdered(dst []byte, t types.Type, d types.Datum, desc, nullsFirst boo
 		}
 		var err error
 		if dst, err = appendOrderedRow(dst, t.Underlying().Def, d.Record()); err != nil {
+			return nil, err
+		}
+	case classRange:
+		var err error
+		if dst, err = appendOrderedRange(dst, t.Underlying(), d); err != nil {
 			return nil, err
 		}
 	default:
@@ -303,6 +315,9 @@ func lossy(t types.Type, d types.Datum) bool {
 				return true
 			}
 		}
+	case types.KindRange:
+		sub := t.Ranges().Sub
+		return lossy(sub, d.Range().Lower) || lossy(sub, d.Range().Upper)
 	case types.KindBytes:
 		if t.OID == types.OIDJSONB {
 			return lossyJSONB(d.JSONB())
@@ -317,7 +332,10 @@ func lossy(t types.Type, d types.Datum) bool {
 	case types.KindInterval:
 		return intervalOfOrder(intervalOrder(d.Interval())) != d.Interval()
 	case types.KindArray:
-		elem := t.Underlying().Elem()
+		elem := t.Elem()
+		if rt := t.Ranges(); rt != nil {
+			elem = rt.Range
+		}
 		return slices.ContainsFunc(d.Array().Elems, func(e types.Datum) bool { return lossy(elem, e) })
 	}
 	return false
@@ -347,7 +365,7 @@ func skipOrdered(b []byte, c class, desc bool) ([]byte, error) {
 		return skipN(b, 9)
 	case classUUID:
 		return skipN(b, 17)
-	case classBytes, classBlankPadded, classRow:
+	case classBytes, classBlankPadded, classRow, classRange:
 		end := bytes.IndexByte(b[1:], bytesEnd^mask)
 		if end < 0 {
 			return nil, corrupt("string without end in key")
@@ -444,6 +462,8 @@ func decodeOrdered(b []byte, t types.Type, c class, desc bool) (types.Datum, []b
 		return decodeOrderedBytes(b, mask)
 	case classRow:
 		return decodeOrderedRow(b, mask, t.Underlying().Def)
+	case classRange:
+		return decodeOrderedRange(b, mask, t.Underlying())
 	case classBool:
 		tag := b[0] ^ mask
 		if tag != tagTrue && tag != tagFalse {

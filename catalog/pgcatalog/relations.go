@@ -47,6 +47,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_depend":           dependRows,
 		"pg_catalog.pg_type":             typeRows,
 		"pg_catalog.pg_enum":             enumRows,
+		"pg_catalog.pg_range":            rangeTypeRows,
 		"pg_catalog.pg_am":               amRows,
 		"pg_catalog.pg_collation":        collationRows,
 		"pg_catalog.pg_database":         databaseRows,

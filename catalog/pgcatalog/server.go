@@ -112,12 +112,20 @@ func (s *scan) emitType(info *types.Info) error {
 	if info.Category == types.CategoryPseudo {
 		kind = 'p'
 	}
+	if t.IsRange() {
+		kind = 'r'
+	} else if t.IsMultirange() {
+		kind = 'm'
+	}
 	prefix, m := info.Name, t.Methods()
 	if m != nil {
 		prefix = m.Functions
 	}
+	if kind == 'p' {
+		prefix += "_"
+	}
 	in, out, receive, send := prefix+"in", prefix+"out", prefix+"recv", prefix+"send"
-	if info.OID == types.OIDACLItem {
+	if info.OID == types.OIDACLItem || kind == 'p' && !pseudoBinary[info.OID] {
 		receive, send = "-", "-"
 	}
 	if info.Elem != 0 {
@@ -134,6 +142,9 @@ func (s *scan) emitType(info *types.Info) error {
 		col{"typacl", types.ACL(s.Grants().ObjectACL(acl.Type, info.Name))},
 	)
 }
+
+// pseudoBinary are the pseudo-types with functions of the binary form.
+var pseudoBinary = map[types.OID]bool{types.OIDRecord: true, types.OIDVoid: true, types.OIDCstring: true, types.OIDAnyArray: true, types.OIDAnyCompatibleArray: true}
 
 func amRows(s *scan) error {
 	if err := s.emit(col{"oid", num(heapOID)}, col{"amname", text("heap")}, col{"amhandler", text("heap_tableam_handler")}, col{"amtype", letter('t')}); err != nil {

@@ -82,7 +82,7 @@ func callLarge(env *builtin.Env, ret types.Type, args types.Row, counted int64, 
 	}
 	before := env.Counted()
 	switch ret.KindOf() {
-	case types.KindBytes, types.KindArray, types.KindRow:
+	case types.KindBytes, types.KindArray, types.KindRow, types.KindRange:
 		if err := env.Reserve(min(size, builtin.MaxValueBytes)); err != nil {
 			return types.Null, err
 		}

@@ -62,7 +62,7 @@ type aggOverload struct {
 }
 
 var aggregates = sync.OnceValue(func() map[string][]aggOverload {
-	return declareAggregates(countAggs(), sumAggs(), minMaxAggs(), statAggs(), logicAggs(), collectAggs(), jsonAggs(), bitAggs(), moneyAggs())
+	return declareAggregates(countAggs(), sumAggs(), minMaxAggs(), statAggs(), logicAggs(), collectAggs(), jsonAggs(), bitAggs(), moneyAggs(), rangeAggs())
 })
 
 // declareAggregates lists aggregates by name.
@@ -187,7 +187,7 @@ func (x *extreme) Add(_ *Env, a []types.Datum) error {
 	case types.KindBytes:
 		x.buf = append(x.buf[:0], d.Bytes()...)
 		x.best = types.Bytes(x.buf)
-	case types.KindArray, types.KindRow:
+	case types.KindArray, types.KindRow, types.KindRange:
 		x.best = d.Clone()
 	default:
 		x.best = d

@@ -61,7 +61,7 @@ func compareOps() []decl {
 	}
 	for _, info := range types.Infos() {
 		t := types.Type{OID: info.OID, Mod: -1}
-		if m := t.Methods(); m != nil && !m.Unordered && m.Borrows == 0 {
+		if m := t.Methods(); m != nil && !m.Unordered && m.Borrows == 0 && t.Ranges() == nil {
 			pair(info.Name, info.Name, 0, func(_ *Env, a, b types.Datum) int { return types.Compare(a, b, t) })
 		}
 	}

@@ -14,7 +14,8 @@ var errUndetermined = errors.New("polymorphic type is not determined")
 // binding is the actual types of one call's polymorphic types: elem for the anyelement family, in which all types must
 // be the same, and compat for the anycompatible family, in which they have a common type.
 type binding struct {
-	elem, compat types.Type
+	elem, compat         types.Type
+	ranges, compatRanges *types.RangeTypes
 }
 
 func (b binding) actual(t types.Type) types.Type {
@@ -27,6 +28,16 @@ func (b binding) actual(t types.Type) types.Type {
 		return b.compat
 	case types.OIDAnyCompatibleArray:
 		return b.compat.ArrayOf()
+	}
+	if is, compat, multi := isRangePolymorphic(t); is {
+		rt := b.ranges
+		if compat {
+			rt = b.compatRanges
+		}
+		if multi {
+			return rt.Multi
+		}
+		return rt.Range
 	}
 	return t
 }
@@ -54,7 +65,10 @@ func (b binding) arrays(declared ...types.Type) error {
 func bindPolymorphic(declared, args []types.Type) (binding, error) {
 	var b binding
 	var compat []types.Type
-	var hasElem, hasEnum, hasCompat bool
+	var hasElem, hasEnum, hasCompat, undetermined bool
+	if err := b.bindRanges(declared, args); err != nil {
+		return b, err
+	}
 	for i, d := range declared {
 		a := args[i]
 		switch d.OID {
@@ -101,14 +115,29 @@ func bindPolymorphic(declared, args []types.Type) (binding, error) {
 				return b, errNotArray(d, a)
 			}
 			compat = append(compat, a.Elem())
+		case types.OIDAnyRange, types.OIDAnyMultirange:
+			undetermined = undetermined || b.ranges == nil
+		case types.OIDAnyCompatibleRange, types.OIDAnyCompatibleMultirange:
+			hasCompat = true
+			if undetermined = undetermined || b.compatRanges == nil; b.compatRanges != nil {
+				compat = append(compat, b.compatRanges.Sub)
+			}
 		}
+	}
+	if err := b.element(); err != nil {
+		return b, err
+	}
+	if undetermined {
+		return b, errUndetermined
 	}
 	if hasCompat {
 		t, _, err := commonOf("anycompatible", compat)
 		if err != nil {
 			return b, err
 		}
-		b.compat = t.Base()
+		if b.compat = t.Base(); b.compatRanges != nil && b.compat.OID != b.compatRanges.Sub.OID {
+			return b, pgerror.New(pgerror.DatatypeMismatch, "anycompatiblerange type %s does not match anycompatible type %s", b.compatRanges.Range, b.compat)
+		}
 	}
 	if hasElem && !b.elem.Valid() {
 		if hasEnum {

@@ -38,6 +38,8 @@ func Compare(a, b Datum, t Type) int {
 		return compareArrays(a.Array(), b.Array(), t.Underlying().Elem())
 	case KindRow:
 		return compareRecords(a.Record(), b.Record())
+	case KindRange:
+		return compareRanges(a.Range(), b.Range(), t.Underlying())
 	}
 	return 0
 }
@@ -182,6 +184,8 @@ func Hash(d Datum, t Type) uint64 {
 	case KindRow:
 		r := d.Record()
 		return hashRow(r.Fields, func(i int) Type { return r.Types[i] })
+	case KindRange:
+		return hashRange(d.Range(), t.Underlying())
 	}
 	return hashNull
 }

@@ -20,7 +20,8 @@ const (
 	KindDecimal       // numeric
 	KindInterval      // interval
 	KindArray         // arrays
-	KindRow           // anonymous records
+	KindRow           // records
+	KindRange         // ranges; multiranges are arrays of them
 )
 
 // Datum is one SQL value: 24 bytes and not an interface, so that a row is one slice without pointers per value. Bytes
@@ -100,6 +101,9 @@ func NewStoredRecord(ids []uint32, fields Row) Datum {
 	return Datum{kind: KindRow, p: unsafe.Pointer(&Record{Types: make([]Type, len(fields)), Fields: fields, IDs: ids})}
 }
 
+// NewRange returns a range datum; r must be canonical and must not change afterwards.
+func NewRange(r *Range) Datum { return Datum{kind: KindRange, p: unsafe.Pointer(r)} }
+
 // Kind returns the representation; KindNull for NULL.
 func (d Datum) Kind() Kind { return d.kind }
 
@@ -146,6 +150,10 @@ func (d Datum) Clone() Datum {
 		r := *d.Record()
 		r.Fields = r.Fields.Clone()
 		return Datum{kind: KindRow, p: unsafe.Pointer(&r)}
+	case KindRange:
+		r := *d.Range()
+		r.Lower, r.Upper = r.Lower.Clone(), r.Upper.Clone()
+		return NewRange(&r)
 	}
 	return d
 }
@@ -176,7 +184,7 @@ func (r Row) CloneInto(dst Row) {
 			start := len(buf)
 			buf = append(buf, r[i].Bytes()...)
 			dst[i] = Bytes(buf[start:len(buf):len(buf)])
-		case KindArray, KindRow:
+		case KindArray, KindRow, KindRange:
 			dst[i] = r[i].Clone()
 		default:
 			dst[i] = r[i]
@@ -190,8 +198,11 @@ const DatumBytes = int64(unsafe.Sizeof(Datum{}))
 // LargeBytes is the minimum size of a large value.
 const LargeBytes = 8 << 10
 
-// Large reports whether d may have LargeBytes or more: it is text or bytes of that size, or an array or a record.
+// Large reports whether d may have LargeBytes or more: it is text or bytes of that size, or an array, a record or a range of such values.
 func (d Datum) Large() bool {
+	if d.kind == KindRange {
+		return d.Range().Lower.Large() || d.Range().Upper.Large()
+	}
 	return d.n >= LargeBytes && d.kind == KindBytes || d.kind == KindArray || d.kind == KindRow
 }
 
@@ -205,6 +216,8 @@ func (d Datum) ShallowSize() int {
 		return base * (1 + len(d.Array().Elems))
 	case KindRow:
 		return base * (1 + len(d.Record().Fields))
+	case KindRange:
+		return base + int(unsafe.Sizeof(Range{}))
 	}
 	return base
 }
@@ -223,6 +236,8 @@ func (d Datum) Size() int {
 		return base + int(unsafe.Sizeof(Array{})) + Row(d.Array().Elems).Size()
 	case KindRow:
 		return base + int(unsafe.Sizeof(Record{})) + d.Record().Fields.Size()
+	case KindRange:
+		return base + int(unsafe.Sizeof(Range{})) + d.Range().Lower.Size() + d.Range().Upper.Size()
 	}
 	return base
 }

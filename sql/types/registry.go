@@ -15,6 +15,7 @@ const (
 	CategoryBit      Category = 'V'
 	CategoryBoolean  Category = 'B'
 	CategoryRow      Category = 'C'
+	CategoryRange    Category = 'R'
 	CategoryDateTime Category = 'D'
 	CategoryEnum     Category = 'E'
 	CategoryNetwork  Category = 'I'
@@ -38,6 +39,11 @@ const (
 	OIDAnyCompatible         OID = 5077
 	OIDAnyCompatibleArray    OID = 5078
 	OIDAnyCompatibleNonArray OID = 5079
+
+	OIDAnyRange                OID = 3831
+	OIDAnyMultirange           OID = 4537
+	OIDAnyCompatibleRange      OID = 5080
+	OIDAnyCompatibleMultirange OID = 4538
 )
 
 // The pseudo-types without modifier.
@@ -113,6 +119,10 @@ var scalarInfos = []Info{
 	{OIDAnyCompatible, "anycompatible", "anycompatible", 0, 0, 4, CategoryPseudo, false, KindNull},
 	{OIDAnyCompatibleArray, "anycompatiblearray", "anycompatiblearray", 0, 0, -1, CategoryPseudo, false, KindNull},
 	{OIDAnyCompatibleNonArray, "anycompatiblenonarray", "anycompatiblenonarray", 0, 0, 4, CategoryPseudo, false, KindNull},
+	{OIDAnyRange, "anyrange", "anyrange", 0, 0, -1, CategoryPseudo, false, KindNull},
+	{OIDAnyMultirange, "anymultirange", "anymultirange", 0, 0, -1, CategoryPseudo, false, KindNull},
+	{OIDAnyCompatibleRange, "anycompatiblerange", "anycompatiblerange", 0, 0, -1, CategoryPseudo, false, KindNull},
+	{OIDAnyCompatibleMultirange, "anycompatiblemultirange", "anycompatiblemultirange", 0, 0, -1, CategoryPseudo, false, KindNull},
 }
 
 // infos and names index the types; both are built once and only read.
@@ -272,7 +282,8 @@ func (t Type) IsString() bool {
 func (t Type) IsPolymorphic() bool {
 	switch t.OID {
 	case OIDAnyElement, OIDAnyArray, OIDAnyNonArray, OIDAnyEnum,
-		OIDAnyCompatible, OIDAnyCompatibleArray, OIDAnyCompatibleNonArray:
+		OIDAnyCompatible, OIDAnyCompatibleArray, OIDAnyCompatibleNonArray,
+		OIDAnyRange, OIDAnyMultirange, OIDAnyCompatibleRange, OIDAnyCompatibleMultirange:
 		return true
 	}
 	return false
@@ -410,6 +421,5 @@ var unsupportedTypes = map[string]string{
 	"xml":   "xml",
 	"point": "point",
 	"line":  "line", "lseg": "lseg", "box": "box", "path": "path", "polygon": "polygon", "circle": "circle",
-	"tsvector": "tsvector", "tsquery": "tsquery", "int4range": "int4range", "int8range": "int8range",
-	"numrange": "numrange", "tsrange": "tsrange", "tstzrange": "tstzrange", "daterange": "daterange",
+	"tsvector": "tsvector", "tsquery": "tsquery",
 }

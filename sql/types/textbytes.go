@@ -5,11 +5,11 @@ import "bytes"
 // textCap is the maximum of TextBytes' estimate.
 const textCap = 1 << 40
 
-// TextBytes estimates the length of the text form of an array or a record before it is made; 0 for other values. Each level of
+// TextBytes estimates the length of the text form of an array, a record or a range before it is made; 0 for other values. Each level of
 // nested records doubles the quotes and backslashes of the one below, so the length is exponential in their depth.
 func (d Datum) TextBytes() int {
 	switch d.kind {
-	case KindArray, KindRow:
+	case KindArray, KindRow, KindRange:
 		n, _ := d.textBytes()
 		return n
 	}
@@ -30,6 +30,8 @@ func (d Datum) textBytes() (length, quotes int) {
 		elems = d.Array().Elems
 	case KindRow:
 		elems = d.Record().Fields
+	case KindRange:
+		elems = Row{d.Range().Lower, d.Range().Upper}
 	default:
 		return scalar, 0
 	}
