@@ -1,17 +1,12 @@
 package auth
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,14 +31,22 @@ const TrustEverything = "local all all trust\nhost all all all trust\n"
 
 // Options configure a Gate.
 type Options struct {
-	// RulesFile is a file in the form of pg_hba.conf; if it is empty, Rules has its text.
+	// RulesFile is a file in the form of pg_hba.conf; if it is empty, Rules has its text, until Reload.
 	RulesFile, Rules string
+	// Reach is where clients can connect.
+	Reach Reach
 	// Certificates are those of the server, and the authorities of clients' certificates; if Cert is empty, TLS is refused.
 	Certificates tlsfiles.Files
-	Timeout      time.Duration // 0: DefaultTimeout
+	Timeout      time.Duration // until Reload; 0: DefaultTimeout
 	Roles        Roles
 	Logger       *slog.Logger
 	Audit        *audit.Log // nil: there is none
+}
+
+// Reach is where clients can connect to a server.
+type Reach struct {
+	Socket   bool // there is a Unix socket
+	Loopback bool // of addresses, there are only those of this machine
 }
 
 // Roles looks up the roles of the database.
@@ -66,6 +69,7 @@ type Gate struct {
 	opts     Options
 	reload   sync.Mutex
 	rules    atomic.Pointer[[]Rule]
+	timeout  atomic.Int64
 	files    *tlsfiles.Keeper // nil: TLS is refused
 	tls      atomic.Pointer[tls.Config]
 	failures *failures
@@ -82,7 +86,8 @@ func NewGate(opts Options) (*Gate, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	g := &Gate{opts: opts, failures: newFailures(), refusals: newRefusals(), deriving: make(chan struct{}, 1)}
-	if err := g.loadRules(); err != nil {
+	g.timeout.Store(int64(opts.Timeout))
+	if err := g.loadRules(opts.Rules); err != nil {
 		return nil, err
 	}
 	if opts.Certificates.Cert == "" {
@@ -96,10 +101,19 @@ func NewGate(opts Options) (*Gate, error) {
 	return g, nil
 }
 
-// Reload loads the files again, and opens the audit log again. What cannot be used is logged, and what was in force before stays.
-func (g *Gate) Reload() {
+// Policy is what ALTER SYSTEM decides of a gate. Rules are used if no file has them.
+type Policy struct {
+	Rules   string
+	Timeout time.Duration
+	Err     error // why the policy is not the one that is stored
+}
+
+// Reload takes a policy over, loads the files again, and opens the audit log again. What cannot be used is logged, and what was in force
+// before stays.
+func (g *Gate) Reload(p Policy) {
 	g.reload.Lock()
 	defer g.reload.Unlock()
+	g.timeout.Store(int64(p.Timeout))
 	event := audit.Event{Event: audit.Reload, SQLState: audit.Success}
 	note := func(what string, err error) {
 		if err != nil {
@@ -108,7 +122,8 @@ func (g *Gate) Reload() {
 		}
 	}
 	note("the audit log was not opened again", g.opts.Audit.Reopen())
-	note("the rules for clients were not reloaded", g.loadRules())
+	note("settings were not reloaded", p.Err)
+	note("the rules for clients were not reloaded", g.loadRules(p.Rules))
 	if g.files != nil {
 		err := g.files.Reload()
 		if note("the certificates for clients were not reloaded", err); err == nil {
@@ -122,66 +137,16 @@ func (g *Gate) Reload() {
 func (g *Gate) Audit() *audit.Log { return g.opts.Audit }
 
 // Timeout bounds the time from a client's connection to the end of its authentication.
-func (g *Gate) Timeout() time.Duration { return g.opts.Timeout }
+func (g *Gate) Timeout() time.Duration { return time.Duration(g.timeout.Load()) }
+
+// RulesFile returns the path of the file of rules, "" if there is none.
+func (g *Gate) RulesFile() string { return g.opts.RulesFile }
 
 // Certificates returns the paths of the files, which are empty if TLS is refused.
 func (g *Gate) Certificates() tlsfiles.Files { return g.opts.Certificates }
 
 // TLS returns the configuration for a handshake, nil if TLS is refused.
 func (g *Gate) TLS() *tls.Config { return g.tls.Load() }
-
-// maxRulesBytes is the size of the largest file of rules.
-const maxRulesBytes = 4 << 20
-
-// text reads the rules.
-func (g *Gate) text() (string, error) {
-	if g.opts.RulesFile == "" {
-		return g.opts.Rules, nil
-	}
-	f, err := os.Open(g.opts.RulesFile)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("the file of rules %q does not exist", g.opts.RulesFile)
-	case errors.Is(err, os.ErrPermission):
-		return "", fmt.Errorf("no permission to read the file of rules %q; let the user who runs the server read it", g.opts.RulesFile)
-	case err != nil:
-		return "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxRulesBytes+1))
-	if len(text) > maxRulesBytes {
-		err = fmt.Errorf("%s is longer than %d MB", g.opts.RulesFile, maxRulesBytes>>20)
-	}
-	return string(text), err
-}
-
-func (g *Gate) loadRules() error {
-	text, err := g.text()
-	if err != nil {
-		return err
-	}
-	rules, invalid := ParseRules(text)
-	if len(rules) == 0 && len(invalid) == 0 {
-		return fmt.Errorf("%s contains no entries", g.opts.RulesFile)
-	}
-	var errs []error
-	for _, e := range invalid {
-		errs = append(errs, fmt.Errorf("%s: %w", g.opts.RulesFile, e))
-	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	for _, r := range rules {
-		switch {
-		case r.Type == HostSSL && g.opts.Certificates.Cert == "":
-			return fmt.Errorf("%s: line %d: hostssl record cannot match because TLS is disabled (give --tls-cert and --tls-key)", g.opts.RulesFile, r.Line)
-		case r.ClientCert != NoClientCert && g.opts.Certificates.CA == "":
-			return fmt.Errorf("%s: line %d: client certificates can only be checked if a root certificate store is available (give --tls-ca)", g.opts.RulesFile, r.Line)
-		}
-	}
-	g.rules.Store(&rules)
-	return nil
-}
 
 // Admit decides whether a client is let in, and returns the rule by which it is. The error is what to end its connection with,
 // *Refused if the client was refused; Report logs it. conv is used if a password is needed.
@@ -306,57 +271,4 @@ func (g *Gate) interfaces() []netip.Prefix {
 		}
 	}
 	return all
-}
-
-// FileRule is a line of the rules as pg_hba_file_rules shows it; if Error is set, it is not valid and has no other fields.
-type FileRule struct {
-	Line                           int
-	Type, Address, Netmask, Method string
-	Databases, Users, Options      []string
-	Error                          string
-}
-
-// FileRules returns the rules as the file has them now, which may not be those in force.
-func (g *Gate) FileRules() ([]FileRule, error) {
-	text, err := g.text()
-	if err != nil {
-		return nil, err
-	}
-	rules, invalid := ParseRules(text)
-	var all []FileRule
-	for i := range rules {
-		all = append(all, rules[i].show())
-	}
-	for _, e := range invalid {
-		all = append(all, FileRule{Line: e.Line, Error: e.Message})
-	}
-	slices.SortFunc(all, func(a, b FileRule) int { return cmp.Compare(a.Line, b.Line) })
-	return all, nil
-}
-
-func (r *Rule) show() FileRule {
-	shown := FileRule{Line: r.Line, Type: r.Type.String(), Method: r.Method.String()}
-	for _, n := range r.Databases {
-		shown.Databases = append(shown.Databases, n.Text)
-	}
-	for _, n := range r.Users {
-		shown.Users = append(shown.Users, n.Text)
-	}
-	switch {
-	case r.Type == Local:
-	case r.addresses == network:
-		shown.Address = r.prefix.Addr().String()
-		mask := make([]byte, r.prefix.Addr().BitLen()/8)
-		for bit := range r.prefix.Bits() {
-			mask[bit/8] |= 0x80 >> (bit % 8)
-		}
-		addr, _ := netip.AddrFromSlice(mask) // 4 or 16 bytes.
-		shown.Netmask = addr.String()
-	default:
-		shown.Address = addressNames[r.addresses]
-	}
-	if r.ClientCert != NoClientCert {
-		shown.Options = []string{"clientcert=" + clientCertNames[r.ClientCert]}
-	}
-	return shown
 }

@@ -18,6 +18,7 @@ var (
 	keyRowIDs  = []byte(keySpace + "rowids\x00")  // next hidden row id
 	keyGrants  = []byte(keySpace + "grants\x00")  // the database's owner and privileges, default privileges
 	keySecret  = []byte(keySpace + "secret\x00")  // random bytes
+	keySystem  = []byte(keySpace + "system\x00")  // what ALTER SYSTEM has stored
 	keyClosing = []byte(keySpace + "closing\x00") // relation id → marker of a schema change under way
 )
 

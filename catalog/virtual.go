@@ -28,7 +28,9 @@ type SystemView interface {
 	// Activity lists the server's sessions (pg_stat_activity).
 	Activity() []Activity
 	// AccessRules lists the rules for clients as their file has them now (pg_hba_file_rules).
-	AccessRules() ([]AccessRule, error)
+	AccessRules(ctx context.Context) ([]AccessRule, error)
+	// FileSettings lists what ALTER SYSTEM has stored, by name (pg_file_settings).
+	FileSettings(ctx context.Context) ([]FileSetting, error)
 	// Transactions lists the open transactions of this process (percodb.transactions).
 	Transactions() []Transaction
 	// Locks calls yield with every lock of the store or cluster (percodb.locks).
@@ -48,8 +50,8 @@ type SystemView interface {
 
 // Setting is one row of pg_settings.
 type Setting struct {
-	Name, Value, Unit, Description, Type, Source, Default string
-	ReadOnly                                              bool
+	Name, Value, Unit, Description, Context, Type, Source, Default string
+	PendingRestart                                                 bool
 }
 
 // Activity is one session in pg_stat_activity.

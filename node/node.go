@@ -80,8 +80,8 @@ type Options struct {
 	// OnFatal is called when the store cannot continue (a write to disk failed); the process should log it and exit.
 	OnFatal func(error)
 
-	// MaxConnections is the number of clients served at once (0: the default), of which the last ReservedConnections are
-	// for the operator only.
+	// MaxConnections is the number of clients served at once (0: as ALTER SYSTEM says, or the default), of which the last ReservedConnections
+	// (-1: likewise) are for superusers only.
 	MaxConnections, ReservedConnections int
 	// AcceptClockStep accepts the clock although it is far above the data's last timestamps.
 	AcceptClockStep bool
@@ -109,13 +109,15 @@ type Node struct {
 	security *tsorpc.Security // nil without ClusterTLS
 	audit    *audit.Log       // nil for none
 	gate     *auth.Gate       // nil for roles without SQL
-	rpc      *tsorpc.Server   // nil for roles without
-	server   *server.Server
-	rpcAddr  net.Addr
-	admin    *server.Admin
-	db       *database
-	healthy  func(context.Context) error
-	checks   []func(context.Context, server.CheckReport) error
+	// configuration is nil as gate.
+	configuration *server.Configuration
+	rpc           *tsorpc.Server // nil for roles without
+	server        *server.Server
+	rpcAddr       net.Addr
+	admin         *server.Admin
+	db            *database
+	healthy       func(context.Context) error
+	checks        []func(context.Context, server.CheckReport) error
 }
 
 // Start starts a node; it serves when Start returns.

@@ -110,15 +110,20 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 	n.onClose(observers.Close)
 	hub.OnProcessEnded(observers.ProcessEnded)
 	deps.Hints, deps.Observers, deps.Cursors = observers.Hints, observers.Activity, session.NewChangeCursors()
-	gate, err := n.openGate(ctx, d.catalog)
+	configuration, err := n.openConfiguration(ctx, d.catalog)
 	if err != nil {
 		return err
 	}
-	n.gate = gate
-	n.onClose(func(context.Context) { gate.Close() })
-	n.onReload(gate.Reload)
+	n.configuration = configuration
+	deps.Configuration, n.gate = configuration, configuration.Gate()
+	n.onClose(func(context.Context) { n.gate.Close() })
+	n.onReload(func() { configuration.Load(context.WithoutCancel(ctx)) })
+	if !s.local() {
+		n.follow(ctx, configuration)
+	}
+	most, reserved := configuration.MaxConnections()
 	n.server, err = server.New(server.Options{
-		Listen: n.opts.Listen, SocketDir: n.opts.SocketDir, Gate: gate, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
+		Listen: n.opts.Listen, SocketDir: n.opts.SocketDir, Gate: n.gate, MaxConnections: most, ReservedConnections: reserved,
 		Logger: n.log, Messages: n.opts.Memory.Sub("messages of clients", n.opts.Memory.Limit()/4), Deps: deps,
 	})
 	if err != nil {
@@ -144,6 +149,9 @@ func (n *Node) AccessOf(user string, from netip.Addr, tls bool) auth.Method {
 	return n.gate.MethodFor(user, session.Database, from, tls)
 }
 
+// StoredRules reports whether ALTER SYSTEM has stored the rules that decide which clients are let in.
+func (n *Node) StoredRules() bool { return n.configuration.StoredRules() }
+
 // NoPasswordError says that nobody could log in from another machine.
 type NoPasswordError struct{ Listen string }
 
@@ -151,20 +159,40 @@ func (e *NoPasswordError) Error() string {
 	return fmt.Sprintf("%s can be reached from other machines, where clients need a password, and no role can log in with one", e.Listen)
 }
 
-// openGate makes what decides which clients are let in.
-func (n *Node) openGate(ctx context.Context, c *catalog.Catalog) (*auth.Gate, error) {
-	opts := n.opts.Access
-	opts.Roles, opts.Logger, opts.Audit = server.Roles(c), n.log, n.audit
-	if opts.RulesFile == "" && opts.Rules == "" {
-		opts.Rules = auth.DefaultRules
+// openConfiguration makes what decides the settings of the server, and which clients are let in.
+func (n *Node) openConfiguration(ctx context.Context, c *catalog.Catalog) (*server.Configuration, error) {
+	access := n.opts.Access
+	access.Roles, access.Logger, access.Audit = server.Roles(c), n.log, n.audit
+	configuration, err := server.OpenConfiguration(ctx, server.ConfigurationOptions{
+		Catalog: c, Access: access, Listen: n.opts.Listen, SocketDir: n.opts.SocketDir, Logger: n.log,
+		MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
+	})
+	if err != nil {
+		return nil, err
 	}
-	if n.opts.NeedPassword {
-		switch can, err := server.AnyPassword(ctx, c); {
-		case err != nil:
+	if n.opts.NeedPassword && !configuration.StoredRules() {
+		can, err := server.AnyPassword(ctx, c)
+		if err == nil && !can {
+			err = &NoPasswordError{Listen: n.opts.Listen}
+		}
+		if err != nil {
+			configuration.Gate().Close()
 			return nil, err
-		case !can:
-			return nil, &NoPasswordError{Listen: n.opts.Listen}
 		}
 	}
-	return auth.NewGate(opts)
+	return configuration, nil
+}
+
+// follow has a configuration load again what clients of other processes change, until Close.
+func (n *Node) follow(ctx context.Context, c *server.Configuration) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Follow(ctx)
+	}()
+	n.onClose(func(context.Context) {
+		cancel()
+		<-done
+	})
 }

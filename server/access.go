@@ -9,31 +9,8 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/session"
-	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/types"
 )
-
-// accessRules returns the lines of pg_hba_file_rules.
-func accessRules(gate *auth.Gate) ([]catalog.AccessRule, error) {
-	rules, err := gate.FileRules()
-	if err != nil {
-		return nil, err
-	}
-	all := make([]catalog.AccessRule, len(rules))
-	for i, r := range rules {
-		all[i] = catalog.AccessRule(r)
-	}
-	return all, nil
-}
-
-// shownSettings are the settings that show how clients are let in.
-func shownSettings(gate *auth.Gate) map[string]string {
-	files := gate.Certificates()
-	return map[string]string{
-		"authentication_timeout": settings.DurationText(gate.Timeout()), "ssl": settings.OnOff(gate.TLS() != nil), "ssl_ca_file": files.CA,
-		"ssl_cert_file": files.Cert, "ssl_key_file": files.Key, "ssl_ciphers": auth.CipherNames(), "ssl_library": "crypto/tls",
-	}
-}
 
 // roles are the catalog's roles for package auth.
 type roles struct{ catalog *catalog.Catalog }

@@ -26,15 +26,8 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-const (
-	// DefaultMaxConnections is the number of clients served at once, and DefaultReservedConnections the number of these
-	// slots that are reserved for superusers.
-	DefaultMaxConnections      = 1000
-	DefaultReservedConnections = 3
-
-	// leastStarting is the minimum of clients that may be in the startup phase at once.
-	leastStarting = 64
-)
+// leastStarting is the minimum of clients that may be in the startup phase at once.
+const leastStarting = 64
 
 // Options configure a Server.
 type Options struct {
@@ -43,7 +36,7 @@ type Options struct {
 	SocketDir string
 	// Gate decides which clients are let in.
 	Gate *auth.Gate
-	// MaxConnections is the number of clients served at once (0: the default), of which the last ReservedConnections are
+	// MaxConnections is the number of clients served at once, of which the last ReservedConnections are
 	// for superusers only.
 	MaxConnections, ReservedConnections int
 	Deps                                session.Deps
@@ -109,15 +102,8 @@ func New(opts Options) (*Server, error) {
 	}
 	s.mu.conns = map[*pgwire.Conn]struct{}{}
 	s.mu.sessions = map[session.CancelKey]*client{}
-	if s.opts.MaxConnections == 0 {
-		s.opts.MaxConnections = DefaultMaxConnections
-	}
 	s.mu.starting = newStarting[*pgwire.Conn](max(leastStarting, s.opts.MaxConnections))
 	s.opts.Deps.Sessions, s.opts.Deps.Terminate = s.eachSession, s.terminate
-	s.opts.Deps.ReloadAccess = opts.Gate.Reload
-	s.opts.Deps.AccessRules = func() ([]catalog.AccessRule, error) { return accessRules(opts.Gate) }
-	s.opts.Deps.Shown = shownSettings(opts.Gate)
-	s.opts.Deps.MaxConnections, s.opts.Deps.ReservedConnections = s.opts.MaxConnections, s.opts.ReservedConnections
 	return s, nil
 }
 

@@ -19,15 +19,15 @@ type commands struct {
 
 	notifications *notifications
 
-	blocks     blocks
-	settings   settingCommands
-	prepared   preparedCommands
-	cursors    cursors
-	copies     copyCommands
-	explain    explainCommands
-	schema     schemaCommands
-	observers  observerCommands
-	collection *collection
+	blocks    blocks
+	settings  settingCommands
+	prepared  preparedCommands
+	cursors   cursors
+	copies    copyCommands
+	explain   explainCommands
+	schema    schemaCommands
+	observers observerCommands
+	system    systemCommands
 }
 
 // request is how a statement without plan answers.
@@ -104,10 +104,7 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 	case *ast.SetConstraints:
 		return verb("SET CONSTRAINTS"), setConstraints(ctx, c.tx, n, q.w)
 	case *ast.AlterSystem:
-		if c.tx.phase.shared() {
-			return Tag{}, pgerror.New(pgerror.ActiveSQLTransaction, "ALTER SYSTEM cannot run inside a transaction block")
-		}
-		return verb("ALTER SYSTEM"), c.collection.alter(ctx, n)
+		return verb("ALTER SYSTEM"), c.system.alter(ctx, n)
 	case *ast.Show:
 		return verb("SHOW"), c.settings.show(n, q)
 	case *ast.Prepare:

@@ -61,10 +61,7 @@ func (i *info) Schemas(implicit bool) []string {
 
 func (i *info) TemporarySchema() uint32 { return i.tx.temporary().OID() }
 
-func (i *info) Setting(name string) (string, bool) {
-	value, err := i.settings.Get(name)
-	return value, err == nil
-}
+func (i *info) Setting(name string) (string, error) { return i.settings.Get(name) }
 
 func (i *info) SetSetting(name, value string, local bool) error {
 	err := setParameter(i.settings, name, value, local)
@@ -111,12 +108,12 @@ func (i *info) reloadConfiguration() (bool, error) {
 	if catalog.NewAccess(r, i.tx.acting.current).Object(acl.Function, "pg_reload_conf()", acl.Execute) == 0 {
 		return false, pgerror.New(pgerror.InsufficientPrivilege, "permission denied for function pg_reload_conf")
 	}
-	reload := i.backends.deps.ReloadAccess
-	if reload == nil {
+	configuration := i.backends.deps.Configuration
+	if configuration == nil {
 		return false, nil
 	}
-	reload()
-	return true, nil
+	err = configuration.Reload(i.tx.env.Ctx)
+	return err == nil, err
 }
 
 func (i *info) Notify(channel, payload string) error { return i.notifications.notify(channel, payload) }

@@ -137,21 +137,13 @@ func (c *commands) authorize(ctx context.Context, tree ast.Statement) error {
 	case *ast.LockTable: // It is refused.
 		return nil
 	case *ast.AlterSystem:
-		return c.mayAlterSystem(ctx, n)
+		return c.system.authorize(ctx, n)
 	case *ast.NotifyObserver:
 		return c.mayUseObserver(ctx, n.Name, true)
 	case *ast.WaitObserver:
 		return c.mayUseObserver(ctx, n.Name, false)
 	}
 	return nil
-}
-
-func (c *commands) mayAlterSystem(ctx context.Context, n *ast.AlterSystem) error {
-	super, err := c.tx.superuser(ctx)
-	if err != nil || super || n.Name != "" && c.tx.acting.mayUseParameter(n.Name, acl.AlterSystem) {
-		return err
-	}
-	return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to set parameter %q", n.Name)
 }
 
 // superuser reports whether the current role is one.

@@ -43,9 +43,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"log/slog"
-	"maps"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/percodb/percodb/audit"
@@ -78,10 +76,8 @@ type Deps struct {
 	Terminate func(s *Session, why *pgerror.Error) (done <-chan struct{})
 	// Notify delivers notifications; nil: LISTEN and NOTIFY are refused.
 	Notify *notify.Hub
-	// MaxConnections and ReservedConnections are shown as settings; 0: nothing bounds connections.
-	MaxConnections, ReservedConnections int
-	// Shown are the values of further settings that the server gives, by lower-case name.
-	Shown map[string]string
+	// Configuration is the server's; nil: there is none.
+	Configuration Configuration
 	// Shared: other processes serve SQL over the same store.
 	Shared  bool
 	Plans   *PlanCache
@@ -103,9 +99,6 @@ type Deps struct {
 	Cursors *ChangeCursors
 	// Observers returns what is known of the observers' work in this process, by their numbers; nil: nothing.
 	Observers func() map[uint64]catalog.ObserverActivity
-	// AccessRules lists the rules for clients, and ReloadAccess loads them and the certificates again; nil: there are none.
-	AccessRules  func() ([]catalog.AccessRule, error)
-	ReloadAccess func()
 	// Audit is where sessions write what is of interest to an audit; nil: nowhere.
 	Audit *audit.Log
 	// PageHint overrides the size of the first page of scans (tests run with 1); 0: default.
@@ -208,10 +201,10 @@ func open(ctx context.Context, deps Deps, pid uint32, client Client, startup map
 	s.identity.key = CancelKey{PID: pid, Secret: binary.BigEndian.Uint32(secret[:])}
 	server := map[string]string{
 		"server_version": deps.Version, settings.SessionAuthorization: role.Name, "is_superuser": settings.OnOff(role.Superuser),
-		"max_connections": strconv.Itoa(deps.MaxConnections), "superuser_reserved_connections": strconv.Itoa(deps.ReservedConnections),
 	}
-	maps.Copy(server, deps.Shown)
 	s.settings = settings.New(server)
+	s.follow()
+	s.settings.MayExamine(s.acting.mayExamine)
 	s.acting.connect(s.settings, &s.tx, role, roles)
 	roles.SettingsAt(role, Database, func(name, value string) {
 		if err := s.settings.Default(name, value); err != nil { // It was valid when it was set.
@@ -270,8 +263,7 @@ func (s *Session) connect(ctx context.Context) {
 	}
 	s.pipelines = pipelines{tx: tx, portals: &s.portals, runner: &s.runner, env: env}
 	s.commands = commands{
-		tx: tx, travel: &s.travel, portals: &s.portals, plans: &s.plans, sequences: &s.sequences, collection: &s.collection,
-		notifications: &s.notifications,
+		tx: tx, travel: &s.travel, portals: &s.portals, plans: &s.plans, sequences: &s.sequences, notifications: &s.notifications,
 
 		blocks:    blocks{tx: tx, travel: &s.travel},
 		settings:  settingCommands{tx: tx, settings: s.settings, describer: &s.describer},
@@ -279,6 +271,7 @@ func (s *Session) connect(ctx context.Context) {
 		cursors:   cursors{tx: tx, portals: &s.portals, plans: &s.plans, statements: &s.statements, runner: &s.runner, describer: &s.describer},
 		copies:    copyCommands{tx: tx, plans: &s.plans, portals: &s.portals, runner: &s.runner, env: env},
 		explain:   explainCommands{plans: &s.plans, prepared: &s.commands.prepared, runner: &s.runner, settings: s.settings},
+		system:    systemCommands{tx: tx, deps: deps, collection: &s.collection},
 		observers: observerCommands{deps: deps, tx: tx, plans: &s.plans, runner: &s.runner},
 		schema: schemaCommands{
 			deps: deps, log: s.log, tx: tx, portals: &s.portals, plans: &s.plans, runner: &s.runner, settings: s.settings, env: env,
@@ -315,8 +308,16 @@ func (s *Session) settingsChanged() {
 	}
 }
 
+// follow takes over the values that the server gives to settings now.
+func (s *Session) follow() {
+	if c := s.deps.Configuration; c != nil {
+		s.settings.Follow(c.Values())
+	}
+}
+
 // beginMessage makes the context of a message's statements.
 func (s *Session) beginMessage() {
+	s.follow()
 	s.env.Ctx = s.interrupts.begin(s.settings.StatementTimeout)
 	if s.settings.TransactionTimeout > 0 {
 		s.timer.follow(true, s.settings.TransactionTimeout)

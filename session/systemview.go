@@ -52,10 +52,8 @@ func (v *systemView) Settings() []catalog.Setting {
 	list := make([]catalog.Setting, len(all))
 	for i, s := range all {
 		list[i] = catalog.Setting{
-			Name: s.Name, Value: s.Value, Description: s.Note, Type: "string", Source: "default", Default: s.Default, ReadOnly: s.Fixed,
-		}
-		if s.Set {
-			list[i].Source = "session"
+			Name: s.Name, Value: s.Value, Description: s.Note, Context: s.Context, Type: "string", Source: s.Source, Default: s.Default,
+			PendingRestart: s.PendingRestart,
 		}
 	}
 	slices.SortFunc(list, func(a, b catalog.Setting) int { return cmp.Compare(a.Name, b.Name) })
@@ -63,11 +61,19 @@ func (v *systemView) Settings() []catalog.Setting {
 }
 
 // AccessRules implements catalog.SystemView.
-func (v *systemView) AccessRules() ([]catalog.AccessRule, error) {
-	if v.deps.AccessRules == nil {
+func (v *systemView) AccessRules(ctx context.Context) ([]catalog.AccessRule, error) {
+	if v.deps.Configuration == nil {
 		return nil, nil
 	}
-	return v.deps.AccessRules()
+	return v.deps.Configuration.AccessRules(ctx)
+}
+
+// FileSettings implements catalog.SystemView.
+func (v *systemView) FileSettings(ctx context.Context) ([]catalog.FileSetting, error) {
+	if v.deps.Configuration == nil {
+		return nil, nil
+	}
+	return v.deps.Configuration.Stored(ctx)
 }
 
 // Activity implements catalog.SystemView: the sessions of this process. The times of a session are shown to itself

@@ -80,9 +80,12 @@ type session struct{}
 func (session) User() string     { return "joe" }
 func (session) Database() string { return "percodb" }
 func (session) Settings() []catalog.Setting {
-	return []catalog.Setting{{Name: "timezone", Value: "UTC", Type: "string", Default: "UTC", Description: "zone", Source: "default"}}
+	return []catalog.Setting{{Name: "timezone", Value: "UTC", Type: "string", Default: "UTC", Description: "zone", Source: "default", Context: "user"}}
 }
-func (session) AccessRules() ([]catalog.AccessRule, error) {
+func (session) FileSettings(context.Context) ([]catalog.FileSetting, error) {
+	return []catalog.FileSetting{{Name: "timezone", Value: "UTC", Applied: true}, {Name: "max_connections", Value: "5", Error: "setting could not be applied"}}, nil
+}
+func (session) AccessRules(context.Context) ([]catalog.AccessRule, error) {
 	return []catalog.AccessRule{
 		{Line: 1, Type: "hostssl", Databases: []string{"all"}, Users: []string{"all"}, Address: "10.0.0.0", Netmask: "255.0.0.0", Method: "cert", Options: []string{"clientcert=verify-full"}},
 		{Line: 2, Error: "end-of-line before database specification"},

@@ -220,13 +220,26 @@ func settingRows(s *scan) error {
 		return nil
 	}
 	for _, v := range s.view.Settings() {
-		context := "user"
-		if v.ReadOnly {
-			context = "internal"
-		}
 		err := s.emit(col{"name", text(v.Name)}, col{"setting", text(v.Value)}, col{"unit", optional(v.Unit)}, col{"category", text("percodb")},
-			col{"short_desc", text(v.Description)}, col{"context", text(context)}, col{"vartype", text(v.Type)}, col{"source", text(v.Source)},
-			col{"boot_val", text(v.Default)}, col{"reset_val", text(v.Default)}, col{"pending_restart", boolean(false)})
+			col{"short_desc", text(v.Description)}, col{"context", text(v.Context)}, col{"vartype", text(v.Type)}, col{"source", text(v.Source)},
+			col{"boot_val", text(v.Default)}, col{"reset_val", text(v.Default)}, col{"pending_restart", boolean(v.PendingRestart)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fileSettingRows(s *scan) error {
+	if s.view == nil {
+		return nil
+	}
+	all, err := s.view.FileSettings(s.ctx)
+	if err != nil {
+		return err
+	}
+	for i, v := range all {
+		err := s.emit(col{"seqno", num(i + 1)}, col{"name", text(v.Name)}, col{"setting", text(v.Value)}, col{"applied", boolean(v.Applied)}, col{"error", optional(v.Error)})
 		if err != nil {
 			return err
 		}
@@ -313,7 +326,7 @@ func accessRuleRows(s *scan) error {
 	if s.view == nil {
 		return nil
 	}
-	rules, err := s.view.AccessRules()
+	rules, err := s.view.AccessRules(s.ctx)
 	if err != nil {
 		return err
 	}

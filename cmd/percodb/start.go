@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -73,6 +74,7 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 			if err := checkRoleFlags(cmd.Flags(), node.Role(f.role)); err != nil {
 				return err
 			}
+			f.forget(cmd.Flags())
 			return start(cmd.Context(), f, cmd.OutOrStdout())
 		},
 	}
@@ -91,10 +93,10 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 	flags.StringVar(&f.tlsKey, "tls-key", "", "PEM file of its private key")
 	flags.StringVar(&f.tlsCA, "tls-ca", "", "PEM file of the authorities whose certificates clients may show (default: none)")
 	flags.StringVar(&f.auditLog, "audit-log", "", "file to which connections, refused logins, changes of the schema, roles and privileges are written, or - for the standard output (roles all and sql; default: none)")
-	flags.DurationVar(&f.authenticationTimeout, "authentication-timeout", auth.DefaultTimeout, "how long a client may take to be let in (roles all and sql)")
-	flags.IntVar(&f.maxConnections, "max-connections", server.DefaultMaxConnections, "how many clients are served at once (roles all and sql)")
-	flags.IntVar(&f.reservedConnections, "superuser-reserved-connections", server.DefaultReservedConnections,
-		"how many of --max-connections are kept for superusers")
+	flags.DurationVar(&f.authenticationTimeout, "authentication-timeout", auth.DefaultTimeout, "how long a client may take to be let in, unless ALTER SYSTEM has said so (roles all and sql)")
+	flags.IntVar(&f.maxConnections, "max-connections", defaultConnections, "how many clients are served at once, unless ALTER SYSTEM has said so (roles all and sql)")
+	flags.IntVar(&f.reservedConnections, "superuser-reserved-connections", defaultReservedConnections,
+		"how many of --max-connections are kept for superusers, unless ALTER SYSTEM has said so")
 	flags.StringVar(&f.data, "data", "./percodb-data", "directory of the data (roles all, tso and kv)")
 	flags.BoolVar(&f.acceptDataLoss, "accept-data-loss", false, "start although the log in --data is damaged, with what was committed before the damage; the damaged log is kept beside, as *.damaged")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
@@ -140,6 +142,27 @@ var flagRoles = []struct {
 	{"timestamps-above", []node.Role{node.RoleTSO}},
 	{"gc-life", []node.Role{node.RoleAll, node.RoleTSO}},
 }
+
+const (
+	defaultConnections         = 1000
+	defaultReservedConnections = 3
+)
+
+// forget clears the values of flags that were not given, where ALTER SYSTEM can give one.
+func (f *startFlags) forget(flags *pflag.FlagSet) {
+	if !flags.Changed("max-connections") {
+		f.maxConnections = notGiven
+	}
+	if !flags.Changed("superuser-reserved-connections") {
+		f.reservedConnections = notGiven
+	}
+	if !flags.Changed("authentication-timeout") {
+		f.authenticationTimeout = 0
+	}
+}
+
+// notGiven is the value of a number that no flag gives.
+const notGiven = math.MinInt
 
 // checkRoleFlags refuses a flag that would have no effect with the role: --join without --role would else start a
 // server on its own.
@@ -239,9 +262,10 @@ func (f *startFlags) options() (node.Options, error) {
 		return node.Options{}, fmt.Errorf("--cache-mb %d: use at most three quarters of --memory, which is %s", f.cacheMB, f.memory.String())
 	}
 	switch {
-	case f.maxConnections < 1:
+	case f.maxConnections < 1 && f.maxConnections != notGiven:
 		return node.Options{}, fmt.Errorf("--max-connections %d: use 1 or more", f.maxConnections)
-	case f.reservedConnections < 0 || f.reservedConnections >= f.maxConnections:
+	case f.reservedConnections == notGiven:
+	case f.reservedConnections < 0 || f.maxConnections != notGiven && f.reservedConnections >= f.maxConnections:
 		return node.Options{}, fmt.Errorf("--superuser-reserved-connections %d: use 0 or more, and less than --max-connections, which is %d", f.reservedConnections, f.maxConnections)
 	}
 	shares := memory.Divide(int64(f.memory), f.cacheMB<<20)
@@ -255,7 +279,7 @@ func (f *startFlags) options() (node.Options, error) {
 
 		Audit: f.auditLog, AuditOut: os.Stdout,
 
-		MaxConnections: f.maxConnections, ReservedConnections: f.reservedConnections, AdminPprof: f.adminPprof,
+		MaxConnections: max(f.maxConnections, 0), ReservedConnections: max(f.reservedConnections, -1), AdminPprof: f.adminPprof,
 		AcceptClockStep: f.acceptClockStep, TimestampsAbove: tso.Timestamp(f.timestampsAbove),
 	}
 	opts.AdminTLS = opts.AdminListen != "" && !isLoopback(opts.AdminListen)
@@ -303,9 +327,11 @@ func (f *startFlags) access() (opts auth.Options, err error) {
 	return opts, nil
 }
 
-// describeAccess says which clients are let in.
-func (f *startFlags) describeAccess() string {
+// describeAccess says which clients are let in. stored: the rules are those of ALTER SYSTEM.
+func (f *startFlags) describeAccess(stored bool) string {
 	switch {
+	case stored:
+		return "Clients are let in by the rules of ALTER SYSTEM SET percodb.hba."
 	case f.hba != "":
 		return "Clients are let in by the rules in " + f.hba + "."
 	case f.insecure:
@@ -324,7 +350,7 @@ func announce(out io.Writer, f startFlags, n *node.Node) {
 			host = "127.0.0.1"
 		}
 		fmt.Fprintln(out, readyLine(n.AccessOf, host, port, f.socketDir))
-		fmt.Fprintln(out, f.describeAccess())
+		fmt.Fprintln(out, f.describeAccess(n.StoredRules()))
 		return
 	}
 	line := fmt.Sprintf("percodb %s is ready on %s", f.role, n.RPCAddr())

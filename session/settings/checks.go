@@ -30,7 +30,7 @@ func checkInt(low, high int64) func(string) (string, error) {
 			return "", fmt.Errorf("an integer is required")
 		}
 		if n < low || n > high {
-			return "", fmt.Errorf("valid values are from %d to %d", low, high)
+			return "", &outOfRange{strconv.FormatInt(n, 10), low, high}
 		}
 		return strconv.FormatInt(n, 10), nil
 	}
@@ -73,7 +73,7 @@ func ParseMillis(value string) (time.Duration, error) {
 	}
 	d := time.Duration(n * float64(unit))
 	if n < 0 || d > (1<<31-1)*time.Millisecond {
-		return 0, fmt.Errorf("valid values are from 0 to 2147483647 ms")
+		return 0, &outOfRange{strconv.FormatInt(d.Milliseconds(), 10) + " ms", 0, 1<<31 - 1}
 	}
 	return d, nil
 }
@@ -99,7 +99,7 @@ func checkSeconds(value string) (string, error) {
 // checkPositiveMillis is checkMillis without 0.
 func checkPositiveMillis(value string) (string, error) {
 	if d, err := ParseMillis(value); err == nil && d < time.Millisecond {
-		return "", fmt.Errorf("valid values are from 1 to 2147483647 ms")
+		return "", &outOfRange{strconv.FormatInt(d.Milliseconds(), 10) + " ms", 1, 1<<31 - 1}
 	}
 	return checkMillis(value)
 }

@@ -74,9 +74,9 @@ func behaviourSettings() []*definition {
 		{name: "extra_float_digits", initial: "1", check: checkInt(-15, 3), apply: applyFloatDigits, note: "Sets the number of digits displayed for floating-point values."},
 		{name: "bytea_output", initial: "hex", check: checkEnum("escape", "hex"), apply: applyByteaOutput, note: "Sets the output format for bytea."},
 		{name: "default_transaction_isolation", initial: "repeatable read", check: canonicalIsolation, apply: applyIsolation, note: "Sets the transaction isolation level of each new transaction."},
-		{name: "transaction_isolation", initial: "repeatable read", check: canonicalIsolation, note: "Sets the current transaction's isolation level."},
-		{name: "transaction_read_only", initial: "off", check: CheckBool, note: "Sets the current transaction's read-only status."},
-		{name: "transaction_deferrable", initial: "off", check: CheckBool, note: "Snapshots never wait here: no effect."},
+		{name: "transaction_isolation", ofTransaction: true, initial: "repeatable read", check: canonicalIsolation, note: "Sets the current transaction's isolation level."},
+		{name: "transaction_read_only", ofTransaction: true, initial: "off", check: CheckBool, note: "Sets the current transaction's read-only status."},
+		{name: "transaction_deferrable", ofTransaction: true, initial: "off", check: CheckBool, note: "Snapshots never wait here: no effect."},
 		{name: "default_transaction_deferrable", initial: "off", check: CheckBool, apply: applyDeferrable, note: "Snapshots never wait here: no effect."},
 		{name: "row_security", initial: "on", check: CheckBool, apply: applyRowSecurity, note: "Refuses statements that row level security would affect, if off."},
 		{name: "percodb.dialect", initial: "postgresql", check: checkEnum("mysql", "postgresql"), apply: applyDialect, note: "Sets the language of the client's texts."},
@@ -118,24 +118,26 @@ func acceptedSettings() []*definition {
 		{name: "lc_monetary", initial: "C", note: "Accepted: no effect."},
 		{name: "lc_numeric", initial: "C", note: "Accepted: no effect."},
 		{name: "lc_time", initial: "C", note: "Accepted: no effect."},
-		{name: "max_connections", fixed: true, atStart: true, note: "Sets the maximum number of concurrent connections."},
-		{name: "superuser_reserved_connections", fixed: true, atStart: true, note: "Sets the number of connection slots reserved for superusers."},
+		{name: MaxConnections, initial: "1000", fixed: true, atStart: true, stored: true, flag: "--max-connections", check: checkInt(1, 262143), note: "Sets the maximum number of concurrent connections."},
+		{name: ReservedConnections, initial: "3", fixed: true, atStart: true, stored: true, flag: "--superuser-reserved-connections", check: checkInt(0, 262143), note: "Sets the number of connection slots reserved for superusers."},
 		{name: "wal_level", initial: "replica", fixed: true, note: "Accepted: no effect."},
 		{name: "fsync", initial: "on", fixed: true, note: "Every commit is synced."},
 	}
 }
 
-// connectionSettings show how clients are let in, which flags of percodb start decide.
+// connectionSettings decide how clients are let in.
 func connectionSettings() []*definition {
 	return []*definition{
-		{name: "authentication_timeout", initial: "1min", fixed: true, atStart: true, note: "Sets the maximum allowed time to complete client authentication."},
-		{name: "ssl", initial: "off", fixed: true, atStart: true, note: "Enables SSL connections."},
-		{name: "ssl_ca_file", fixed: true, atStart: true, note: "Location of the SSL certificate authority file."},
-		{name: "ssl_cert_file", fixed: true, atStart: true, note: "Location of the SSL server certificate file."},
+		{name: AuthenticationTimeout, initial: "1min", fixed: true, atReload: true, stored: true, flag: "--authentication-timeout", check: checkSecondsIn(1, 600), note: "Sets the maximum allowed time to complete client authentication."},
+		{name: Rules, fixed: true, atReload: true, stored: true, hidden: true, note: "Rules that decide which clients are let in, in the form of pg_hba.conf, for servers without --hba."},
+		{name: "hba_file", fixed: true, atStart: true, hidden: true, flag: "--hba", note: "Location of the file of rules that decide which clients are let in."},
+		{name: "ssl", initial: "off", fixed: true, atStart: true, flag: "--tls-cert", note: "Enables SSL connections."},
+		{name: "ssl_ca_file", fixed: true, atStart: true, flag: "--tls-ca", note: "Location of the SSL certificate authority file."},
+		{name: "ssl_cert_file", fixed: true, atStart: true, flag: "--tls-cert", note: "Location of the SSL server certificate file."},
 		{name: "ssl_ciphers", fixed: true, note: "Shows the list of SSL ciphers of TLS 1.2."},
 		{name: "ssl_crl_dir", fixed: true, note: "There are no SSL certificate revocation lists."},
 		{name: "ssl_crl_file", fixed: true, note: "There are no SSL certificate revocation lists."},
-		{name: "ssl_key_file", fixed: true, atStart: true, note: "Location of the SSL server private key file."},
+		{name: "ssl_key_file", fixed: true, atStart: true, flag: "--tls-key", note: "Location of the SSL server private key file."},
 		{name: "ssl_library", fixed: true, note: "Shows the name of the SSL library."},
 		{name: "ssl_max_protocol_version", fixed: true, note: "Shows the maximum SSL/TLS protocol version to use."},
 		{name: "ssl_min_protocol_version", initial: "TLSv1.2", fixed: true, note: "Shows the minimum SSL/TLS protocol version to use."},

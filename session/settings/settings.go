@@ -46,7 +46,8 @@ type Settings struct {
 	RowSecurityOff                              bool     // statements that policies affect are refused
 	SessionUser, CurrentRole                    string   // the values of SessionAuthorization and Role
 
-	server  map[string]string // the values of fixed parameters that the server gives; by lower-case name, like all maps here
+	server  map[string]string // the values of fixed parameters that differ by session; by lower-case name, like all maps here
+	base    *Server           // nil: none
 	live    map[string]live
 	values  map[string]string // those that were set
 	startup map[string]string // what RESET returns to, where the client's startup packet set it
@@ -57,6 +58,7 @@ type Settings struct {
 	before, locals map[string]string
 	onChange       func()
 	checkRole      func(name, value string) error
+	mayExamine     func() bool
 }
 
 // live are the functions of Live.
@@ -71,10 +73,16 @@ type definition struct {
 	initial  string
 	reported bool // sent to the client as ParameterStatus
 	fixed    bool // SET answers 55P02
-	atStart  bool // fixed by a flag of the server
-	role     bool // its value is a role; RESET ALL leaves it
-	super    bool // for superusers
-	note     string
+	atStart  bool // fixed from the start of a server to its end
+	atReload bool // fixed until a server loads its configuration again
+	stored   bool // fixed, but ALTER SYSTEM may change it
+	hidden   bool // from roles that are no members of pg_read_all_settings
+	// ofTransaction: it is that of the current transaction
+	ofTransaction bool
+	flag          string // of percodb start, that gives the value
+	role          bool   // its value is a role; RESET ALL leaves it
+	super         bool   // for superusers
+	note          string
 	// check returns the value in canonical form, or an error to answer 22023 with.
 	check func(value string) (string, error)
 	// checkIn is check for values that depend on the one in force.
@@ -132,6 +140,11 @@ func (s *Settings) SetServer(name, value string) {
 func (s *Settings) initial(key string, def *definition) string {
 	if value, ok := s.server[key]; ok {
 		return value
+	}
+	if s.base != nil {
+		if v, ok := (*s.base)[key]; ok {
+			return v.Value
+		}
 	}
 	return def.initial
 }
@@ -242,6 +255,9 @@ func (s *Settings) Get(name string) (string, error) {
 	value, ok := s.stored(key)
 	if !ok {
 		return "", Unknown(name)
+	}
+	if def := shared().defs[key]; def != nil && !s.shows(def) {
+		return "", pgerror.New(pgerror.InsufficientPrivilege, "must be superuser or have privileges of pg_read_all_settings to examine %q", def.name)
 	}
 	return value, nil
 }
@@ -418,8 +434,13 @@ func (s *Settings) reset(name string) error {
 	case s.IsLive(key):
 		value, _ = s.stored("default_" + key)
 	}
-	_, err := s.set(key, value)
-	return err
+	if _, err := s.set(key, value); err != nil {
+		return err
+	}
+	if !ok && !s.IsLive(key) {
+		delete(s.values, key) // The value follows the server's from now on.
+	}
+	return nil
 }
 
 // Mark is what ROLLBACK TO SAVEPOINT restores.
@@ -491,19 +512,30 @@ func (s *Settings) Report(send func(name, value string)) {
 // Setting is one parameter as SHOW ALL and pg_settings list it.
 type Setting struct {
 	Name, Value, Default, Note string
-	Fixed                      bool // SET cannot change it
-	Set                        bool // SET, or the startup packet, has given it its value
+	Context, Source            string // as pg_settings has them
+	PendingRestart             bool
 }
 
-// All lists the parameters in name order.
+// All lists the parameters in name order that the role may examine.
 func (s *Settings) All() []Setting {
 	all := make([]Setting, 0, len(shared().defs))
 	defs := shared().defs
 	for _, key := range shared().names {
 		def := defs[key]
-		value, _ := s.Get(key)
-		_, set := s.values[key]
-		all = append(all, Setting{Name: def.name, Value: value, Default: s.initial(key, def), Note: def.note, Fixed: def.fixed, Set: set})
+		value, err := s.Get(key)
+		if err != nil {
+			continue // It is hidden from the role.
+		}
+		shown := Setting{Name: def.name, Value: value, Default: s.initial(key, def), Note: def.note, Context: def.context(), Source: "default"}
+		if s.base != nil {
+			if v, ok := (*s.base)[key]; ok {
+				shown.Source, shown.PendingRestart = v.Source, v.PendingRestart
+			}
+		}
+		if _, set := s.values[key]; set {
+			shown.Source = "session"
+		}
+		all = append(all, shown)
 	}
 	return all
 }
@@ -522,6 +554,9 @@ func (def *definition) invalid(value string, err error) error {
 	if pg, ok := err.(*pgerror.Error); ok {
 		return pg
 	}
+	if r, ok := err.(*outOfRange); ok {
+		return pgerror.New(pgerror.InvalidParameterValue, "%s is outside the valid range for parameter %q (%d .. %d)", r.value, def.name, r.low, r.high)
+	}
 	e := pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter %q: %q", def.name, value)
 	reason := err.Error()
 	e.Hint = strings.ToUpper(reason[:1]) + reason[1:] + "."
@@ -529,8 +564,11 @@ func (def *definition) invalid(value string, err error) error {
 }
 
 func (def *definition) fixedError() error {
-	if def.atStart {
+	switch {
+	case def.atStart:
 		return pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed without restarting the server", def.name)
+	case def.atReload:
+		return pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed now", def.name)
 	}
 	return pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed", def.name)
 }

@@ -43,8 +43,8 @@ type SessionInfo interface {
 	TemporarySchema() uint32
 	Version() string // what version() returns
 	PID() int32
-	// Setting returns the value that SHOW prints; false for an unknown name.
-	Setting(name string) (string, bool)
+	// Setting returns the value that SHOW prints. Errors: 42704 for an unknown name, 42501.
+	Setting(name string) (string, error)
 	SetSetting(name, value string, local bool) error
 	// TxnID returns a number for the current transaction, for txid_current.
 	TxnID() int64

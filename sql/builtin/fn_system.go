@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"crypto/rand"
+	"errors"
 	"math"
 	"strings"
 	"time"
@@ -129,14 +130,15 @@ func currentSchemas(s SessionInfo, a []types.Datum) (types.Datum, error) {
 }
 
 func currentSetting(s SessionInfo, a []types.Datum) (types.Datum, error) {
-	v, ok := s.Setting(a[0].Text())
+	v, err := s.Setting(a[0].Text())
+	var pg *pgerror.Error
 	switch {
-	case ok:
+	case err == nil:
 		return types.Text(v), nil
-	case len(a) == 2 && a[1].Bool():
+	case len(a) == 2 && a[1].Bool() && errors.As(err, &pg) && pg.Code == pgerror.UndefinedObject:
 		return types.Null, nil
 	}
-	return types.Null, pgerror.New(pgerror.UndefinedObject, "unrecognized configuration parameter \"%s\"", a[0].Text())
+	return types.Null, err
 }
 
 func setConfig(s SessionInfo, a []types.Datum) (types.Datum, error) {
@@ -150,8 +152,8 @@ func setConfig(s SessionInfo, a []types.Datum) (types.Datum, error) {
 	if err := s.SetSetting(name, value, a[2].Bool()); err != nil {
 		return types.Null, err
 	}
-	v, _ := s.Setting(name)
-	return types.Text(v), nil
+	v, err := s.Setting(name)
+	return types.Text(v), err
 }
 
 func txnID(s SessionInfo, _ []types.Datum) (types.Datum, error) { return types.Int(s.TxnID()), nil }

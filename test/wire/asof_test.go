@@ -202,7 +202,6 @@ func TestSafePointOverSQL(t *testing.T) {
 	wantCode(t, conn, "55P02", "set percodb.gc_life = '1h'")
 	wantCode(t, conn, "22023", "alter system set percodb.gc_life = '1ms'")
 	wantCode(t, conn, "42704", "alter system set percodb.nonsense = 1")
-	wantCode(t, conn, "0A000", "alter system set work_mem = '1MB'")
 	execAll(t, conn, "alter system set percodb.gc_life = '1s'", "create table g (id int primary key, n int)", "insert into g values (1, 0)")
 	stop()
 	n, conn = start()
