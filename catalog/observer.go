@@ -42,6 +42,8 @@ type ObserverDescriptor struct {
 	Weak                            bool     `json:",omitempty"` // a change may be handled several times
 	DependsOn                       []uint64 `json:",omitempty"` // ids of the relations in the body
 	Comment                         string   `json:",omitempty"`
+	// Generation grows when transactions under way must end: the observer is disabled, or gets another body.
+	Generation uint64 `json:",omitempty"`
 	// Owner is the OID of the role with whose privileges its statements run; 0 stands for BootstrapSuperuser.
 	Owner uint32 `json:",omitempty"`
 }

@@ -49,6 +49,9 @@ func (r *run) createObserver(ctx context.Context, n *ast.CreateObserver) (observ
 		if o.State == catalog.ObserverEnabled {
 			o.State = old.State
 		}
+		if o.Generation = old.Generation; o.Body != old.Body {
+			o.Generation++
+		}
 		*old = o
 	} else {
 		if o.ID, err = r.ch.NewID(ctx); err != nil {
@@ -233,7 +236,10 @@ func (r *run) alterObserver(ctx context.Context, n *ast.AlterObserver) error {
 			}
 		}
 	case ast.DisableObserver:
-		o.State = catalog.ObserverDisabled
+		if o.State != catalog.ObserverDisabled {
+			o.State = catalog.ObserverDisabled
+			o.Generation++
+		}
 	case ast.RenameObserver:
 		if _, other, err := catalog.FindObserver(ctx, r.r, t.Schema, n.NewName); err != nil || other != nil {
 			return errorOr(err, pgerror.New(pgerror.DuplicateObject, "observer %q already exists", n.NewName).At(n.Position()))

@@ -134,6 +134,9 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 		n.server.Close(ctx)
 		<-serving
 	})
+	if !s.local() { // Other processes take over the changes while clients' statements finish here.
+		n.onClose(func(context.Context) { observers.Release() })
+	}
 	go func() {
 		defer close(serving)
 		if err := n.server.Serve(context.WithoutCancel(ctx)); err != nil {

@@ -80,3 +80,30 @@ func TestEndlessBodies(t *testing.T) {
 		t.Errorf("the server took %s to stop", took)
 	}
 }
+
+// Goal: a body that runs when its observer is disabled is stopped although the observer is enabled again before any process has noticed,
+// and so is one whose observer gets another body and then its own again. Its changes are handled anew. Method: a body that ends under the
+// next snapshot only.
+func TestEndlessBodyOfObserverEnabledAgain(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key); create table b (id int primary key); create table length (n bigint); create sequence runs")
+	s.exec("insert into length values (0); insert into a select generate_series(1, 3)")
+	const body = "select nextval('runs'); select count(*) from length, generate_series(1, n); insert into b values (key.id)"
+	const replace = "create or replace observer o on a with (concurrency = 2) as $$%s$$"
+	s.exec(fmt.Sprintf(replace, body))
+	for _, again := range [][]string{
+		{"alter observer o disable", "alter observer o enable"},
+		{"begin; alter observer o disable; alter observer o enable; commit"},
+		{fmt.Sprintf(replace, "insert into b values (key.id)"), fmt.Sprintf(replace, body)},
+	} {
+		s.exec("update length set n = 1000000000000; delete from b; alter sequence runs restart")
+		s.exec("notify observer o")
+		s.eventually("true", "select coalesce(last_value > 1, false) from pg_sequences where sequencename = 'runs'")
+		s.exec("update length set n = 0")
+		for _, text := range again {
+			s.exec(text)
+		}
+		s.exec("wait for observer o")
+		s.want("3", "select count(*) from b")
+	}
+}

@@ -52,7 +52,8 @@ type Manager struct {
 	metrics *metrics
 	ctx     context.Context // of the workers
 	cancel  context.CancelFunc
-	closing chan struct{}
+	closing chan struct{} // closed by stop
+	stop    func()        // closes closing, once
 	wg      sync.WaitGroup
 
 	mu struct {
@@ -77,6 +78,7 @@ func Start(opts Options) *Manager {
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
+	m.stop = sync.OnceFunc(func() { close(m.closing) })
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.mu.runners, m.mu.awaited = map[uint64]*runner{}, map[uint64]chan struct{}{}
 	m.wg.Go(m.follow)
@@ -88,9 +90,16 @@ func Start(opts Options) *Manager {
 	return m
 }
 
+// Release begins to end the runners, and returns at once: no more changes are claimed, and those that are go to other processes if their
+// transactions do not finish within endGrace. Close follows.
+func (m *Manager) Release() {
+	m.stop()
+	time.AfterFunc(endGrace, m.cancel)
+}
+
 // Close ends the runners. Transactions under way may finish while ctx lasts.
 func (m *Manager) Close(ctx context.Context) {
-	close(m.closing)
+	m.stop()
 	ended := make(chan struct{})
 	go func() {
 		m.wg.Wait()
@@ -165,7 +174,7 @@ func (m *Manager) adopt(r catalog.Resolver) error {
 			}
 			runs[o.ID] = true
 			run := m.mu.runners[o.ID]
-			if run != nil && run.body != o.Body { // Transactions of the former body may run for long.
+			if run != nil && run.generation != o.Generation { // Transactions of the former one may run for long.
 				run.end()
 				run = nil
 			}

@@ -43,17 +43,17 @@ const (
 	endGrace = time.Second
 )
 
-// runner runs the body of one observer.
+// runner runs the body of one observer, in one generation of it.
 type runner struct {
-	m      *Manager
-	id     uint64
-	table  uint64
-	body   string
-	stats  *stats
-	stop   chan struct{}
-	ctx    context.Context // of the workers; canceled when they have ended, or endGrace after stop
-	cancel context.CancelFunc
-	wake   chan struct{} // of capacity 1: shared has changed
+	m          *Manager
+	id         uint64
+	table      uint64
+	generation uint64
+	stats      *stats
+	stop       chan struct{}
+	ctx        context.Context // of the workers; canceled when they have ended, or endGrace after stop
+	cancel     context.CancelFunc
+	wake       chan struct{} // of capacity 1: shared has changed
 
 	// shared is what other goroutines tell the loop.
 	shared struct {
@@ -140,7 +140,7 @@ type page struct {
 
 func newRunner(m *Manager, t target) *runner {
 	r := &runner{
-		m: m, id: t.observer.ID, table: t.table.ID, body: t.observer.Body, stats: m.metrics.of(t), stop: make(chan struct{}), wake: make(chan struct{}, 1),
+		m: m, id: t.observer.ID, table: t.table.ID, generation: t.observer.Generation, stats: m.metrics.of(t), stop: make(chan struct{}), wake: make(chan struct{}, 1),
 		target: t, items: map[string]*item{}, results: make(chan result, catalog.MaxObserverConcurrency),
 	}
 	r.ctx, r.cancel = context.WithCancel(m.ctx)
@@ -222,7 +222,7 @@ func (r *runner) loop() {
 func (r *runner) close() {
 	defer r.cancel()
 	select {
-	case <-r.m.closing: // The manager decides how long they have.
+	case <-r.m.closing: // The manager decides how long they have (Manager.Release, Manager.Close).
 	default:
 		defer time.AfterFunc(endGrace, r.cancel).Stop()
 	}

@@ -75,16 +75,18 @@ func (r mutantRouter) Locate(ctx context.Context, key []byte) (*kv.RangeDescript
 // mutant is a shard of which some requests are replaced.
 type mutant struct {
 	kv.Shard
-	prewrite func(s kv.Shard, ctx context.Context, req kv.PrewriteRequest) (kv.PrewriteResponse, error)
-	commit   func(s kv.Shard, ctx context.Context, req kv.CommitRequest) error
-	rollback func(s kv.Shard, ctx context.Context, req kv.RollbackRequest) error
-	get      func(s kv.Shard, ctx context.Context, ref kv.RangeRef, key []byte, opts kv.ReadOptions) ([]byte, error)
-	scan     func(s kv.Shard, ctx context.Context, req kv.ScanRequest) (*kv.ScanResponse, error)
-	status   func(s kv.Shard, ctx context.Context, req kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error)
-	resolve  func(s kv.Shard, ctx context.Context, req kv.ResolveLockRequest) error
-	acquire  func(s kv.Shard, ctx context.Context, req kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error)
-	refresh  func(s kv.Shard, ctx context.Context, req kv.RefreshRequest) error
-	clear    func(s kv.Shard, ctx context.Context, req kv.NotifyClearRequest) (int, error)
+	prewrite  func(s kv.Shard, ctx context.Context, req kv.PrewriteRequest) (kv.PrewriteResponse, error)
+	commit    func(s kv.Shard, ctx context.Context, req kv.CommitRequest) error
+	rollback  func(s kv.Shard, ctx context.Context, req kv.RollbackRequest) error
+	get       func(s kv.Shard, ctx context.Context, ref kv.RangeRef, key []byte, opts kv.ReadOptions) ([]byte, error)
+	scan      func(s kv.Shard, ctx context.Context, req kv.ScanRequest) (*kv.ScanResponse, error)
+	status    func(s kv.Shard, ctx context.Context, req kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error)
+	resolve   func(s kv.Shard, ctx context.Context, req kv.ResolveLockRequest) error
+	secondary func(s kv.Shard, ctx context.Context, req kv.CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error)
+	scanLock  func(s kv.Shard, ctx context.Context, req kv.ScanLockRequest) ([]mvcc.LockInfo, error)
+	acquire   func(s kv.Shard, ctx context.Context, req kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error)
+	refresh   func(s kv.Shard, ctx context.Context, req kv.RefreshRequest) error
+	clear     func(s kv.Shard, ctx context.Context, req kv.NotifyClearRequest) (int, error)
 }
 
 func (m mutant) NotifyClear(ctx context.Context, req *kv.NotifyClearRequest) (int, error) {
@@ -134,6 +136,20 @@ func (m mutant) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusReques
 		return m.Shard.CheckTxnStatus(ctx, req)
 	}
 	return m.status(m.Shard, ctx, *req)
+}
+
+func (m mutant) CheckSecondaryLocks(ctx context.Context, req *kv.CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error) {
+	if m.secondary == nil {
+		return m.Shard.CheckSecondaryLocks(ctx, req)
+	}
+	return m.secondary(m.Shard, ctx, *req)
+}
+
+func (m mutant) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.LockInfo, error) {
+	if m.scanLock == nil {
+		return m.Shard.ScanLock(ctx, req)
+	}
+	return m.scanLock(m.Shard, ctx, *req)
 }
 
 func (m mutant) ResolveLock(ctx context.Context, req *kv.ResolveLockRequest) error {
@@ -250,6 +266,26 @@ var mutants = map[string]mutant{
 	"a pessimistic lock decides its transaction": {status: func(s kv.Shard, ctx context.Context, req kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
 		req.ResolvingPessimistic = false
 		return s.CheckTxnStatus(ctx, &req)
+	}},
+	"a status check ignores that the process has ended": {status: func(s kv.Shard, ctx context.Context, req kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
+		req.ProcessEnded = false
+		return s.CheckTxnStatus(ctx, &req)
+	}},
+	"every process has ended": {status: func(s kv.Shard, ctx context.Context, req kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
+		req.ProcessEnded = true
+		return s.CheckTxnStatus(ctx, &req)
+	}},
+	"a check of secondaries ignores that the process has ended": {secondary: func(s kv.Shard, ctx context.Context, req kv.CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error) {
+		req.ProcessEnded = false
+		return s.CheckSecondaryLocks(ctx, &req)
+	}},
+	"locks of all processes are those of one": {scanLock: func(s kv.Shard, ctx context.Context, req kv.ScanLockRequest) ([]mvcc.LockInfo, error) {
+		req.Process = 0
+		return s.ScanLock(ctx, &req)
+	}},
+	"pessimistic locks have no process": {acquire: func(s kv.Shard, ctx context.Context, req kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error) {
+		req.Process = 0
+		return s.AcquireLocks(ctx, &req)
 	}},
 	"resolution always rolls back": {resolve: func(s kv.Shard, ctx context.Context, req kv.ResolveLockRequest) error {
 		req.CommitTS = 0

@@ -1,10 +1,15 @@
 package kvtest
 
 import (
+	"strings"
+
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
+
+// endedStatus makes a status check one by who knows that the transaction's process has ended.
+func endedStatus(r *kv.CheckTxnStatusRequest) { r.ProcessEnded = true }
 
 var statusCases = []Case{
 	{"CheckTxnStatus/committed", "", func(e *env) {
@@ -62,6 +67,40 @@ var statusCases = []Case{
 		equal(e, "rolled back", st.RolledBack, true)
 		want[*mvcc.RolledBackError](e, x.tryCommit(e.now(), true, "a"))
 		want[*mvcc.RolledBackError](e, second(x.tryPrewrite(nil, put("a", "1"))))
+	}},
+	{"CheckTxnStatus/rolls a transaction back whose process has ended", "", func(e *env) {
+		x, y := e.begin("a"), e.begin("b")
+		x.prewrite(put("a", "1"))
+		st, err := x.status(endedStatus)
+		e.must(err)
+		equal(e, "rolled back", st.RolledBack, true)
+		want[*mvcc.RolledBackError](e, x.tryCommit(e.now(), true, "a"))
+		want[*mvcc.RolledBackError](e, second(x.tryPrewrite(nil, put("a", "1"))))
+		y.acquire("b")
+		st, err = y.status(func(r *kv.CheckTxnStatusRequest) { endedStatus(r); r.ResolvingPessimistic = true })
+		e.must(err)
+		equal(e, "alive", st.Lock != nil, false)
+		equal(e, "locked", e.lockedKeys(), "")
+	}},
+	{"CheckTxnStatus/the end of its process does not undo a commit", "", func(e *env) {
+		x := e.begin("a")
+		x.prewrite(put("a", "1"))
+		ts := x.commit("a")
+		st, err := x.status(endedStatus)
+		e.must(err)
+		equal(e, "commit_ts", st.CommitTS, ts)
+	}},
+	{"CheckTxnStatus/the secondaries of an async commit decide about it when its process has ended", "Async", func(e *env) {
+		x := e.begin("a")
+		_, err := x.tryPrewrite(async("b"), put("a", "1"), put("b", "1"))
+		e.must(err)
+		st, err := x.status(endedStatus)
+		e.must(err)
+		equal(e, "locked", st.Lock != nil, true)
+		equal(e, "outcome", st.CommitTS != 0 || st.RolledBack, false)
+		st, err = x.status(func(r *kv.CheckTxnStatusRequest) { endedStatus(r); r.ForceSync = true })
+		e.must(err)
+		equal(e, "rolled back where a plain lock was met", st.RolledBack, true)
 	}},
 	{"CheckTxnStatus/a jump of the oracle's clock is not the silence of the owner", "", func(e *env) {
 		lease := uint64(10 * caseTimeout.Milliseconds())
@@ -184,6 +223,31 @@ var statusCases = []Case{
 		e.must(err)
 		equal(e, "limited", len(locks), 2)
 		equal(e, "op", locks[1].Lock.Op, mvcc.OpPessimistic)
+	}},
+	{"ScanLock/of one process", "", func(e *env) {
+		of := func(process uint64) string {
+			ref, shard := e.at("a")
+			locks, err := shard.ScanLock(e.ctx, &kv.ScanLockRequest{Range: ref, Span: span("a", "z"), MaxTS: e.now(), Process: process, Limit: 2})
+			e.must(err)
+			keys := make([]string, len(locks))
+			for i := range locks {
+				keys[i] = string(locks[i].Key)
+			}
+			return strings.Join(keys, " ")
+		}
+		prewritten, acquired, other := e.begin("b"), e.begin("d"), e.begin("a")
+		_, err := other.tryPrewrite(func(r *kv.PrewriteRequest) { r.Process = 8 }, put("a", "1"), put("c", "1"))
+		e.must(err)
+		e.begin("e").acquire("e")
+		_, err = prewritten.tryPrewrite(func(r *kv.PrewriteRequest) { r.Process = 7 }, put("b", "1"))
+		e.must(err)
+		_, err = acquired.tryAcquire(func(r *kv.AcquireLocksRequest) { r.Process = 7 }, "d")
+		e.must(err)
+		equal(e, "of 7, behind those of others", of(7), "b d")
+		equal(e, "of 8", of(8), "a c")
+		equal(e, "of another", of(9), "")
+		prewritten.commit("b")
+		equal(e, "of 7 after a commit", of(7), "d")
 	}},
 	{"ScanLock/nothing commits at or below it afterwards", "", func(e *env) {
 		x := e.begin("a")

@@ -382,6 +382,22 @@ var asyncCases = []Case{
 		equal(e, "rolled back", st.RolledBack, true)
 		want[*mvcc.RolledBackError](e, second(x.tryPrewrite(async(), put("c", "1"))))
 	}},
+	{"CheckSecondaryLocks/a missing one is decided once the process has ended", "Async", func(e *env) {
+		ended := func(r *kv.CheckSecondaryLocksRequest) { r.ProcessEnded = true }
+		x, y := e.begin("a"), e.begin("d")
+		_, err := x.tryPrewrite(async("b", "c"), put("a", "1"), put("b", "1"))
+		e.must(err)
+		st, err := x.secondaries(ended, "b", "c")
+		e.must(err)
+		equal(e, "rolled back although a lock lives", st.RolledBack, true)
+		want[*mvcc.RolledBackError](e, second(x.tryPrewrite(async(), put("c", "1"))))
+		_, err = y.tryPrewrite(async("e"), put("d", "1"), put("e", "1"))
+		e.must(err)
+		st, err = y.secondaries(ended, "e")
+		e.must(err)
+		equal(e, "locks, if none is missing", len(st.Locks), 1)
+		equal(e, "decided", st.CommitTS != 0 || st.RolledBack, false)
+	}},
 	{"CheckSecondaryLocks/invalid requests and stale routes", "", func(e *env) {
 		x := e.begin("a")
 		want[*mvcc.InvalidRequestError](e, second(x.secondaries(nil)))
