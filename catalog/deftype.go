@@ -23,8 +23,9 @@ type TypeDescriptor struct {
 	ArrayName string
 	Owned
 	Labels []types.EnumLabel `json:",omitempty"` // of an enum, in order
-	// Of a domain: what it is declared over, the text of its default, its own constraints.
-	Parent  types.Type          `json:",omitzero"`
+	// Parent is what a domain is declared over, the type of a range type's bounds, and a multirange type's range type.
+	Parent types.Type `json:",omitzero"`
+	// Of a domain: the text of its default, its own constraints.
 	Default string              `json:",omitempty"`
 	NotNull bool                `json:",omitempty"`
 	Checks  []types.DomainCheck `json:",omitempty"` // by name
@@ -32,7 +33,10 @@ type TypeDescriptor struct {
 	Fields     []types.Field `json:",omitempty"`
 	NextField  uint32        `json:",omitempty"`
 	RelationID uint64        `json:",omitempty"`
-	Comment    string        `json:",omitempty"`
+	// Of a range type: its multirange type, and the name of the function for the difference of two bounds, which is not used.
+	MultirangeID uint64 `json:",omitempty"`
+	Difference   string `json:",omitempty"`
+	Comment      string `json:",omitempty"`
 
 	def *types.Defined
 }
@@ -60,6 +64,9 @@ func (d *TypeDescriptor) define(all *Types) {
 	if below := all.byOID[d.Parent.OID]; below != nil {
 		below.define(all)
 	}
+	if d.def != nil {
+		return // A range type has defined its multirange type.
+	}
 	fields := slices.Clone(d.Fields)
 	for i := range fields {
 		if of := all.byOID[fields[i].Type.OID]; of != nil {
@@ -73,6 +80,13 @@ func (d *TypeDescriptor) define(all *Types) {
 		Parent: all.Complete(d.Parent), Default: d.Default, NotNull: d.NotNull, Checks: d.Checks,
 		Fields: fields,
 	})
+	if multi := all.byOID[types.OID(d.MultirangeID)]; d.Kind == types.RangeKind && multi != nil {
+		multi.def = types.NewDefined(&types.Defined{
+			OID: types.OID(multi.ID), Array: types.OID(multi.ArrayID), Kind: multi.Kind, Version: multi.Version,
+			Schema: multi.Schema, Name: multi.Name, ArrayName: multi.ArrayName,
+		})
+		types.PairRanges(d.def, multi.def, all.Complete(d.Parent))
+	}
 }
 
 // Types are the user-defined types as of one schema version. Immutable; safe for concurrent use.

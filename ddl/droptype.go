@@ -62,6 +62,10 @@ func (r *run) droppedType(ctx context.Context, written *ast.TypeName, ifExists b
 		return nil, pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because it is required by the database system", shown)
 	case !r.access.Owns(d.OwnerOID()) && !r.access.OwnsSchema(d.Schema):
 		return nil, mustBeOwner("type", shown)
+	case t.IsMultirange():
+		rng := builtin.TypeName(t.Ranges().Range)
+		return nil, pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because type %s requires it", shown, rng).
+			WithHint("You can drop type " + rng + " instead.")
 	case t.IsArray() || written.Array > 0:
 		scalar := builtin.TypeName(d.Type())
 		return nil, pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because type %s requires it", builtin.TypeName(d.Defined().ArrayType()), scalar).
@@ -85,7 +89,8 @@ type fieldUse struct {
 	array bool
 }
 
-// domainUse is what depends on a type in a domain: all of it, if the type is below it, or constraints and the default, which name the type.
+// domainUse is what depends on a type in a domain: all of it, if the type is below it, or constraints and the default, which name the
+// type. A range type depends on that of its bounds in the same way.
 type domainUse struct {
 	domain *catalog.TypeDescriptor
 	within *typeDropping // what depends on the domain, if that depends on the type as a whole; else nil
@@ -144,6 +149,14 @@ func (r *run) usesOf(ctx context.Context, d *catalog.TypeDescriptor) (*typeDropp
 				found.fields = append(found.fields, fieldUse{other, f, f.Type.OID == types.OID(d.ArrayID)})
 			}
 		}
+	}
+	if m := r.multirangeOf(d); m != nil {
+		of, err := r.usesOf(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		found.columns, found.others = append(found.columns, of.columns...), append(found.others, of.others...)
+		found.domains, found.fields = append(found.domains, of.domains...), append(found.fields, of.fields...)
 	}
 	slices.SortStableFunc(found.others, func(a, b typeUses) int { return int(int64(a.relation.ID) - int64(b.relation.ID)) })
 	return found, nil
@@ -237,6 +250,11 @@ func (r *run) dropTypeWith(ctx context.Context, d *catalog.TypeDescriptor, found
 			return err
 		}
 	}
+	if m := r.multirangeOf(d); m != nil {
+		if err := r.ch.DropType(ctx, m); err != nil {
+			return err
+		}
+	}
 	if err := r.ch.DropType(ctx, d); err != nil {
 		return err
 	}
@@ -264,7 +282,7 @@ func (r *run) dropDomainUse(ctx context.Context, u domainUse) error {
 // domainUses lists the domains that depend on a type.
 func (r *run) domainUses(ctx context.Context, d *catalog.TypeDescriptor) (uses []domainUse, err error) {
 	for _, other := range r.r.Types().All() {
-		if other.Kind != types.Domain || other == d {
+		if other.Kind != types.Domain && other.Kind != types.RangeKind || other == d {
 			continue
 		}
 		if oid := other.Parent.OID; oid == types.OID(d.ID) || oid == types.OID(d.ArrayID) {

@@ -19,8 +19,11 @@ func pathName(pos ast.Pos, path []string) ast.TableName {
 
 // createType is CREATE TYPE.
 func (r *run) createType(ctx context.Context, n *ast.CreateType) error {
-	if n.Kind == "COMPOSITE" {
+	switch n.Kind {
+	case "COMPOSITE":
 		return r.createComposite(ctx, n)
+	case "RANGE":
+		return r.createRange(ctx, n)
 	}
 	d, err := r.newType(ctx, pathName(n.Pos, n.Name), types.Enum)
 	if err != nil {
@@ -326,6 +329,11 @@ func (r *run) alterTypeOwner(ctx context.Context, d *catalog.TypeDescriptor, to 
 
 // passType gives a type to another role.
 func (r *run) passType(ctx context.Context, d *catalog.TypeDescriptor, owner uint32) error {
+	if m := r.multirangeOf(d); m != nil {
+		if err := r.passType(ctx, m, owner); err != nil {
+			return err
+		}
+	}
 	next := d.Clone()
 	next.Owner, next.ACL = owner, d.ACL.WithOwner(d.OwnerOID(), owner)
 	return r.addType(ctx, next)

@@ -65,7 +65,7 @@ func (f *tempFile) bytes() int64 { return f.pages * tempPageBytes }
 // storable reports whether values of all types can be written.
 func storable(ts []types.Type) bool {
 	for _, t := range ts {
-		if t.KindOf() == types.KindRow || t.Underlying().Elem().KindOf() == types.KindRow {
+		if t.KindOf() == types.KindRow || t.Underlying().Elem().KindOf() == types.KindRow || t.HasRow() {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -14,6 +15,9 @@ import (
 // call binds a function call: a conditional of PostgreSQL's grammar, an aggregate, a set-returning function, or a
 // function.
 func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
+	if t := sc.b.constructed(e); t.Valid() {
+		return sc.constructor(t, e)
+	}
 	name, err := functionName(e)
 	if err != nil {
 		return nil, err
@@ -59,6 +63,43 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 		return sc.b.namedCall(name, e.ArgNames, args, ts, pos)
 	}
 	return sc.b.function(name, args, ts, pos)
+}
+
+// constructed returns the user-defined range or multirange type of which a call is the constructor; the zero Type if it is none.
+func (b *binder) constructed(e *ast.Call) types.Type {
+	if e.ArgNames != nil || e.Star || e.Distinct || e.Filter != nil || len(e.OrderBy) > 0 || len(e.Within) > 0 || e.Over != nil || e.Variadic {
+		return types.Type{}
+	}
+	var t types.Type
+	switch len(e.Name) {
+	case 1:
+		if !builtin.Exists(e.Name[0]) {
+			t = catalog.FindType(b.r, "", e.Name[0])
+		}
+	case 2:
+		t = catalog.FindType(b.r, e.Name[0], e.Name[1])
+	}
+	if t.Ranges() == nil {
+		return types.Type{}
+	}
+	return t
+}
+
+// constructor binds a call of the function that makes values of a user-defined range or multirange type.
+func (sc *scope) constructor(t types.Type, e *ast.Call) (expr.Scalar, error) {
+	args, ts, err := sc.args(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	fn, err := builtin.ResolveConstructor(t, ts)
+	if err != nil {
+		return nil, at(err, int(e.Pos))
+	}
+	sc.b.useType(t)
+	if err := sc.b.coerceArgs(fn, args, int(e.Pos)); err != nil {
+		return nil, err
+	}
+	return expr.NewCall(fn, args), nil
 }
 
 // variadicCall binds a call whose last argument is an array of arguments.

@@ -182,6 +182,9 @@ func dependsOnSession(t types.Type) bool {
 			}
 		}
 	}
+	if rt := t.Ranges(); rt != nil {
+		return dependsOnSession(rt.Sub)
+	}
 	elem := t.Elem()
 	return elem.Valid() && dependsOnSession(elem)
 }

@@ -440,6 +440,10 @@ func (b *binder) useType(t types.Type) {
 	if t.Def != nil && !slices.Contains(b.types, t.Def) {
 		b.types = append(b.types, t.Def)
 		b.useType(t.Def.Parent)
+		if rt := t.Ranges(); rt != nil {
+			b.useType(rt.Range)
+			b.useType(rt.Sub)
+		}
 		for i := range t.Def.Fields {
 			b.useType(t.Def.Fields[i].Type)
 		}

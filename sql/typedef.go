@@ -24,7 +24,6 @@ func (p *parser) createType(pos ast.Pos) ast.Statement {
 		p.expect(')')
 	case p.acceptWord(kw.Range):
 		t.Kind = "RANGE"
-		p.notYet(pos, "CREATE TYPE … AS RANGE", "Use two columns with a CHECK constraint.")
 		t.Items = p.definitions()
 	default:
 		t.Kind = "COMPOSITE"

@@ -19,6 +19,10 @@ func (s *scan) emitDomain(d *catalog.TypeDescriptor, cols []col) error {
 		out, send, analyze = "array_out", "array_send", "array_typanalyze"
 	case below.IsEnum():
 		out, send = "enum_out", "enum_send"
+	case below.IsRange():
+		out, send = "range_out", "range_send"
+	case below.IsMultirange():
+		out, send = "multirange_out", "multirange_send"
 	}
 	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typsubscript", text("-")},
 		col{"typinput", text("domain_in")}, col{"typoutput", text(out)}, col{"typreceive", text("domain_recv")}, col{"typsend", text(send)},

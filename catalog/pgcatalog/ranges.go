@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -16,7 +17,26 @@ func rangeTypeRows(s *scan) error {
 			return err
 		}
 	}
+	for _, d := range s.Types().All() {
+		if d.Kind != types.RangeKind {
+			continue
+		}
+		diff := "-"
+		if d.Difference != "" {
+			diff = d.Difference
+		}
+		if err := s.emitRange(d.Type().Ranges(), "-", diff); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// emitRangeType emits the row of a range or multirange type in pg_type; cols are what all user-defined types have.
+func (s *scan) emitRangeType(d *catalog.TypeDescriptor, functions string, cols []col) error {
+	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typsubscript", text("-")},
+		col{"typinput", text(functions + "in")}, col{"typoutput", text(functions + "out")}, col{"typreceive", text(functions + "recv")},
+		col{"typsend", text(functions + "send")}, col{"typanalyze", text("-")})...)
 }
 
 func (s *scan) emitRange(rt *types.RangeTypes, canonical, diff string) error {

@@ -86,6 +86,10 @@ func (s *scan) emitDefined(d *catalog.TypeDescriptor, t types.Type) error {
 		return s.emitDomain(d, cols)
 	case types.Composite:
 		return s.emitComposite(d, cols)
+	case types.RangeKind:
+		return s.emitRangeType(d, "range_", cols)
+	case types.MultirangeKind:
+		return s.emitRangeType(d, "multirange_", cols)
 	}
 	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typsubscript", text("-")},
 		col{"typinput", text("enum_in")}, col{"typoutput", text("enum_out")}, col{"typreceive", text("enum_recv")}, col{"typsend", text("enum_send")},

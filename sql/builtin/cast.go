@@ -177,6 +177,10 @@ func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 		}
 		return c, true
 	}
+	if rt := from.Ranges(); rt != nil && rt.Multi.OID == to.OID && context == Explicit {
+		c.kind, c.fn = castFunc, func(env *Env, a []types.Datum) (types.Datum, error) { return toMultirange(env, rt, a) }
+		return c, true
+	}
 	fromElem, toElem := from.Elem(), to.Elem()
 	if fromElem.Valid() && toElem.Valid() {
 		elem, ok := FindCast(fromElem, toElem, context)

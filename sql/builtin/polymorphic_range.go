@@ -56,7 +56,9 @@ func (b *binding) element() error {
 	}
 	if sub := b.ranges.Sub; !b.elem.Valid() {
 		b.elem = sub
-	} else if b.elem.OID != sub.OID {
+	} else if b.elem.Underlying().OID == sub.Underlying().OID {
+		b.elem = sub
+	} else {
 		return pgerror.New(pgerror.DatatypeMismatch, "argument declared anyrange is not consistent with argument declared anyelement").
 			WithDetail("%s versus %s", b.ranges.Range, b.elem)
 	}

@@ -135,7 +135,34 @@ func rangeFuncs() []decl {
 	for _, rt := range types.BuiltinRanges() {
 		out = append(out, rangeConstructors(rt)...)
 	}
-	return out
+	return append(out, subtypeDifferences()...)
+}
+
+// subtypeDifferences declares the functions for the difference of two bounds, which range types may name.
+func subtypeDifferences() []decl {
+	ints := fn2(func(a, b types.Datum) (types.Datum, error) {
+		return types.Float(float64(a.Int()) - float64(b.Int())), nil
+	})
+	micros := fn2(func(a, b types.Datum) (types.Datum, error) {
+		return types.Float((float64(a.Int()) - float64(b.Int())) / 1e6), nil
+	})
+	return []decl{
+		{sig: "int4range_subdiff(int4,int4) float8", fn: ints}, {sig: "int8range_subdiff(int8,int8) float8", fn: ints},
+		{sig: "daterange_subdiff(date,date) float8", fn: ints}, {sig: "tsrange_subdiff(timestamp,timestamp) float8", fn: micros},
+		{sig: "tstzrange_subdiff(timestamptz,timestamptz) float8", fn: micros},
+		{sig: "numrange_subdiff(numeric,numeric) float8", fn: fn2(func(a, b types.Datum) (types.Datum, error) {
+			d, err := SubNumeric(a.Decimal(), b.Decimal())
+			if err != nil {
+				return types.Null, err
+			}
+			v, err := NumericToFloat(d, types.TFloat8)
+			return types.Float(v), err
+		})},
+		{sig: "float8mi(float8,float8) float8", fn: fn2(func(a, b types.Datum) (types.Datum, error) {
+			v, err := SubFloat8(a.Float(), b.Float())
+			return types.Float(v), err
+		})},
+	}
 }
 
 // rangeEnd declares a function that returns a bound, NULL of what is empty.
@@ -171,6 +198,44 @@ func rangeConstructors(rt *types.RangeTypes) []decl {
 	}
 }
 
+// Exists reports whether a function, an aggregate, a set-returning or a window function has the name.
+func Exists(name string) bool {
+	return functions()[name] != nil || IsAggregate(name) || IsSetFunc(name) || IsWindowFunc(name)
+}
+
+// ResolveConstructor finds the function that makes values of a user-defined range or multirange type.
+//
+// Errors: 42883 no function matches.
+func ResolveConstructor(t types.Type, args []types.Type) (*Overload, error) {
+	rt := t.Ranges()
+	name := t.Info().Name
+	o := &Overload{Name: name, Ret: t, Fn: constructMultirange(rt), Strict: len(args) < 2}
+	switch {
+	case t.IsRange() && len(args) >= 2 && len(args) <= 3:
+		o.Args, o.Fn = []types.Type{rt.Sub, rt.Sub, types.TText}[:len(args)], constructRange(rt)
+	case t.IsMultirange():
+		for range args {
+			o.Args = append(o.Args, rt.Range)
+		}
+	}
+	rows := slices.Clone(args)
+	for i, a := range rows {
+		if a.OID == types.OIDRecord && i < len(o.Args) && o.Args[i].IsRow() {
+			rows[i] = o.Args[i] // if its fields fit
+		}
+	}
+	if len(o.Args) == len(args) && canCoerceAll(rows, o.Args) {
+		return o, nil
+	}
+	if len(args) == 1 {
+		if c, ok := FindCast(args[0], t, Explicit); ok && c.functional() {
+			return &Overload{Name: name, Args: args, Ret: t, Strict: true, Volatility: c.volatility(),
+				Fn: func(env *Env, args []types.Datum) (types.Datum, error) { return c.Apply(env, args[0]) }}, nil
+		}
+	}
+	return nil, ErrNoFunction(name, args)
+}
+
 func constructRange(rt *types.RangeTypes) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) {
 		flags := "[)"
@@ -202,15 +267,6 @@ func constructMultirange(rt *types.RangeTypes) Func {
 		}
 		return multirangeOf(env, rt, slices.Clone(a), nil)
 	}
-}
-
-func rangeCasts() []typeCast {
-	var out []typeCast
-	for _, rt := range types.BuiltinRanges() {
-		out = append(out, typeCast{from: rt.Range.Info().Name, to: rt.Multi.Info().Name, context: Explicit, unnamed: true,
-			fn: func(env *Env, a []types.Datum) (types.Datum, error) { return toMultirange(env, rt, a) }})
-	}
-	return out
 }
 
 func rangeSetFuncs() []setDecl {

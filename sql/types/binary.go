@@ -109,8 +109,11 @@ func AppendBinary(dst []byte, d Datum, t Type) []byte {
 	if t.IsComposite() {
 		return appendRecordBinary(dst, d.Record())
 	}
+	if rt := t.Ranges(); rt != nil {
+		return rt.appendBinary(dst, d)
+	}
 	if t.Def != nil && t.OID == t.Def.OID {
-		return appendDefined(dst, t.Def, d)
+		return appendDefined(dst, t.Def, d, nil)
 	}
 	if m := t.Methods(); m != nil {
 		return m.Send(dst, d)
@@ -182,6 +185,9 @@ func parseVariableBinary(t Type, b []byte, f *Format) (Datum, error) {
 	}
 	if m := t.Methods(); m != nil {
 		return m.receive(b, t.Mod, f)
+	}
+	if rt := t.Ranges(); rt != nil {
+		return rt.parseBinary(t, b, f)
 	}
 	if t.OID == OIDACLItem {
 		return Null, pgerror.New(pgerror.UndefinedFunction, "no binary input function available for type %s", t)

@@ -19,11 +19,14 @@ func (t Type) IsRow() bool {
 	return t.OID == OIDRecord || t.IsComposite()
 }
 
-// HasRow reports whether values of t are records of a composite type, or arrays of them.
+// HasRow reports whether values of t are records of a composite type, or arrays or ranges of them.
 func (t Type) HasRow() bool {
 	t = t.Underlying()
 	if elem := t.Elem(); elem.Valid() {
 		return elem.HasRow()
+	}
+	if rt := t.Ranges(); rt != nil {
+		return rt.Sub.HasRow()
 	}
 	return t.IsComposite()
 }
@@ -58,6 +61,9 @@ func Conform(v Datum, t Type) Datum {
 			a.Elems[i] = Conform(e, elem)
 		}
 		return NewArray(&a)
+	}
+	if rt := t.Ranges(); rt != nil {
+		return rt.conform(v)
 	}
 	if !t.IsComposite() {
 		return v

@@ -17,6 +17,9 @@ const (
 	Domain DefinedKind = 'd'
 	// Composite is the type of rows of attributes.
 	Composite DefinedKind = 'c'
+	// RangeKind and MultirangeKind are a range type and the multirange type that is created with it.
+	RangeKind      DefinedKind = 'r'
+	MultirangeKind DefinedKind = 'm'
 )
 
 // Defined is a user-defined type as of one version of the schema. NewDefined makes it; it is immutable then.
@@ -48,6 +51,7 @@ type Defined struct {
 	types         []Type         // of Fields
 	names         []string       // of Fields
 	ids           []uint32       // of Fields
+	ranges        *RangeTypes    // of a range or multirange type
 }
 
 // EnumLabel is a value of an enum. Its datum is Position, of KindBytes: positions order as the labels do, and that of a label never
@@ -100,11 +104,23 @@ func NewDefined(d *Defined) *Defined {
 			d.types[i], d.names[i], d.ids[i] = d.Fields[i].Type, d.Fields[i].Name, d.Fields[i].ID
 		}
 	}
+	switch d.Kind {
+	case RangeKind:
+		d.scalar.Len, d.scalar.Category, d.scalar.Kind = -1, CategoryRange, KindRange
+	case MultirangeKind:
+		d.scalar.Len, d.scalar.Category, d.scalar.Kind = -1, CategoryRange, KindArray
+	}
 	d.byName = make(map[string]int, len(d.Labels))
 	for i := range d.Labels {
 		d.byName[d.Labels[i].Name] = i
 	}
 	return d
+}
+
+// PairRanges completes a range type and its multirange type, whose bounds have type sub.
+func PairRanges(rng, multi *Defined, sub Type) {
+	rt := &RangeTypes{Range: rng.Type(), Multi: multi.Type(), Sub: sub.Base()}
+	rng.ranges, multi.ranges = rt, rt
 }
 
 // Type returns the type, without modifier.
@@ -146,6 +162,9 @@ func (t Type) HasDomain() bool {
 			}
 		}
 		return false
+	}
+	if rt := t.Ranges(); rt != nil {
+		return rt.Sub.HasDomain()
 	}
 	return t.IsDomain() && (t.Def.constrained || t.Def.base.HasDomain())
 }
@@ -200,10 +219,15 @@ func checked(d *Defined, v Datum, err error, f *Format) (Datum, error) {
 	return v, err
 }
 
-// parseDefined reads the text form of a value of an enum or a composite type.
+// parseDefined reads the text form of a value of a user-defined type that is no domain.
 func parseDefined(d *Defined, s string, f *Format) (Datum, error) {
-	if d.Kind == Composite {
+	switch d.Kind {
+	case Composite:
 		return parseRecord(d, s, f)
+	case RangeKind:
+		return d.ranges.parse(s, f)
+	case MultirangeKind:
+		return d.ranges.parseMulti(s, f)
 	}
 	l := d.LabelNamed(s)
 	if l == nil {
@@ -215,7 +239,13 @@ func parseDefined(d *Defined, s string, f *Format) (Datum, error) {
 	return Bytes(l.Position), nil
 }
 
-func appendDefined(dst []byte, d *Defined, v Datum) []byte {
+func appendDefined(dst []byte, d *Defined, v Datum, f *Format) []byte {
+	switch d.Kind {
+	case RangeKind:
+		return d.ranges.append(dst, v.Range(), f)
+	case MultirangeKind:
+		return d.ranges.appendMulti(dst, v, f)
+	}
 	if l, _, ok := d.Label(v); ok {
 		return append(dst, l.Name...)
 	}

@@ -291,7 +291,7 @@ func AppendText(dst []byte, d Datum, t Type, f *Format) []byte {
 		return AppendText(dst, d, t.Def.base, f)
 	}
 	if t.Def != nil && t.OID == t.Def.OID {
-		return appendDefined(dst, t.Def, d)
+		return appendDefined(dst, t.Def, d, f)
 	}
 	if m := t.Methods(); m != nil {
 		return m.Append(dst, d, f)

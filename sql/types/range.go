@@ -87,7 +87,15 @@ func init() {
 func BuiltinRanges() []*RangeTypes { return builtinRangeList }
 
 // Ranges returns the range and multirange type of which t, which is no domain, is one; nil if it is neither.
-func (t Type) Ranges() *RangeTypes { return builtinRanges[t.OID] }
+func (t Type) Ranges() *RangeTypes {
+	if t.Def == nil {
+		return builtinRanges[t.OID]
+	}
+	if t.OID == t.Def.OID {
+		return t.Def.ranges
+	}
+	return nil
+}
 
 // IsRange reports whether t, which is no domain, is a range type.
 func (t Type) IsRange() bool {
@@ -337,4 +345,18 @@ func (rt *RangeTypes) multi(ranges []Datum) Datum {
 		ranges = []Datum{}
 	}
 	return NewArray(&Array{Elem: rt.Range, Elems: ranges})
+}
+
+// conform is Conform for a range or multirange.
+func (rt *RangeTypes) conform(v Datum) Datum {
+	if v.kind == KindRange {
+		r := *v.Range()
+		r.Sub, r.Lower, r.Upper = rt.Sub, Conform(r.Lower, rt.Sub), Conform(r.Upper, rt.Sub)
+		return NewRange(&r)
+	}
+	ranges := make([]Datum, len(v.Array().Elems))
+	for i, e := range v.Array().Elems {
+		ranges[i] = rt.conform(e)
+	}
+	return rt.multi(ranges)
 }

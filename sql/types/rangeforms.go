@@ -280,6 +280,22 @@ func (rt *RangeTypes) receive(b []byte, f *Format) (Datum, error) {
 	return rt.Make(bounds[0], bounds[1], flags&rangeLowerInc != 0, flags&rangeUpperInc != 0)
 }
 
+// appendBinary appends the binary form of a range or multirange.
+func (rt *RangeTypes) appendBinary(dst []byte, d Datum) []byte {
+	if d.kind == KindRange {
+		return rt.send(dst, d.Range())
+	}
+	return rt.sendMulti(dst, d)
+}
+
+// parseBinary reads the binary form of a value of t, the range or the multirange type.
+func (rt *RangeTypes) parseBinary(t Type, b []byte, f *Format) (Datum, error) {
+	if t.OID == rt.Range.OID {
+		return rt.receive(b, f)
+	}
+	return rt.receiveMulti(b, f)
+}
+
 // takeSized takes a length and that many bytes.
 func takeSized(b []byte) (body, rest []byte, err error) {
 	if len(b) < 4 {

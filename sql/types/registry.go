@@ -240,6 +240,9 @@ func (t Type) Ordered() bool {
 	if m := t.Methods(); m != nil && m.Unordered {
 		return false
 	}
+	if rt := t.Ranges(); rt != nil {
+		return rt.Sub.Ordered()
+	}
 	if t.IsComposite() {
 		for i := range t.Def.Fields {
 			if !t.Def.Fields[i].Type.Ordered() {
@@ -258,6 +261,9 @@ func (t Type) HasEquality() bool {
 	}
 	if m := t.Methods(); m != nil {
 		return !m.NoEquality
+	}
+	if rt := t.Ranges(); rt != nil {
+		return rt.Sub.HasEquality()
 	}
 	if t.IsComposite() {
 		for i := range t.Def.Fields {
