@@ -31,6 +31,8 @@ type result struct {
 	txns, committed, expired, large int64
 	// without is the number of rounds of garbage collection without a node.
 	without int
+	// flags are those that replay the run, beside its seed.
+	flags string
 }
 
 func (r *result) failed() bool { return len(r.problems) > 0 }
@@ -306,6 +308,6 @@ func (r *result) report(seed uint64) string {
 	for _, p := range r.problems {
 		b.WriteString("  " + strings.ReplaceAll(strings.TrimRight(p, "\n"), "\n", "\n  ") + "\n")
 	}
-	fmt.Fprintf(&b, "replay: go test ./test/sim -run 'TestSeed$' -seed %d -events", seed)
+	fmt.Fprintf(&b, "replay: go test ./test/sim -run 'TestSeed$' -seed %d -events%s", seed, r.flags)
 	return b.String()
 }

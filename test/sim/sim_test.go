@@ -16,12 +16,26 @@ import (
 )
 
 var (
-	seedFlag   = flag.Uint64("seed", 0, "the seed that TestSeed replays")
-	eventsFlag = flag.Bool("events", false, "print every event of TestSeed")
-	fromFlag   = flag.Uint64("from", 0, "the first seed of TestSeeds")
-	seedsFlag  = flag.Uint64("seeds", 0, "how many seeds TestSeeds runs (default 200, 50 with -short)")
-	workerFlag = flag.String("worker", "", "n/m: run every m-th seed from the n-th on, and tell of each (used by TestSeeds)")
+	seedFlag      = flag.Uint64("seed", 0, "the seed that TestSeed replays")
+	eventsFlag    = flag.Bool("events", false, "print every event of TestSeed")
+	fromFlag      = flag.Uint64("from", 0, "the first seed of TestSeeds")
+	seedsFlag     = flag.Uint64("seeds", 0, "how many seeds TestSeeds runs (default 200, 50 with -short)")
+	observersFlag = flag.Bool("observers", false, "TestSeed and TestSeeds run the workload of observers, whatever the seed's plan says")
+	workerFlag    = flag.String("worker", "", "n/m: run every m-th seed from the n-th on, and tell of each (used by TestSeeds)")
 )
+
+// changePlan returns what -observers changes in a seed's plan; nil: nothing.
+func changePlan(seed uint64) func(*plan) {
+	if !*observersFlag {
+		return nil
+	}
+	return func(p *plan) { observersPlan(p, seed) }
+}
+
+// observersPlan makes the plan one of observers, at all levels in turn.
+func observersPlan(p *plan, seed uint64) {
+	p.workload, p.mode, p.txns = observerWorkload, modes[seed%uint64(len(modes))], 40
+}
 
 // TestSeed replays one run: go test ./test/sim -run 'TestSeed$' -seed 42 -events
 func TestSeed(t *testing.T) {
@@ -29,7 +43,7 @@ func TestSeed(t *testing.T) {
 	if *eventsFlag {
 		trace = os.Stdout
 	}
-	r := simulate(t, *seedFlag, nil, trace)
+	r := simulate(t, *seedFlag, changePlan(*seedFlag), trace)
 	t.Logf("seed %d: %v: %d events, %v, digest %x", *seedFlag, &r.plan, r.events, r.took, r.digest)
 	if r.failed() {
 		t.Error(r.report(*seedFlag))
@@ -79,7 +93,10 @@ func work(t *testing.T) {
 	}
 	for seed := *fromFlag + n; seed < *fromFlag+*seedsFlag; seed += workers {
 		fmt.Printf(lineBegin+"\n", seed)
-		r := simulate(t, seed, nil, nil)
+		r := simulate(t, seed, changePlan(seed), nil)
+		if *observersFlag {
+			r.flags = " -observers"
+		}
 		if r.failed() {
 			fmt.Printf("sim: violation\n%s\nsim: told\n", r.report(seed))
 		}
@@ -104,7 +121,7 @@ const stuckAfter = time.Minute
 // watch runs one worker and reads its output.
 func (p *progress) watch(n, workers uint64) {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestSeeds$", "-test.timeout", "0", "-worker", fmt.Sprintf("%d/%d", n, workers),
-		"-from", fmt.Sprint(*fromFlag), "-seeds", fmt.Sprint(*seedsFlag))
+		"-from", fmt.Sprint(*fromFlag), "-seeds", fmt.Sprint(*seedsFlag), fmt.Sprintf("-observers=%t", *observersFlag))
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -255,9 +272,7 @@ func TestObservers(t *testing.T) {
 	}
 	var committed int64
 	for seed := range seeds {
-		r := simulate(t, seed, func(p *plan) {
-			p.workload, p.mode, p.txns = observerWorkload, modes[seed%uint64(len(modes))], 40
-		}, nil)
+		r := simulate(t, seed, func(p *plan) { observersPlan(p, seed) }, nil)
 		if r.failed() {
 			t.Error(r.report(seed))
 		}
