@@ -66,6 +66,8 @@ type Grants struct {
 	Database Owned
 	Schemas  map[string]Owned // by name
 	Defaults []DefaultGrant
+	// ConnectionLimit is the database's, nil for none (DatabaseLimit).
+	ConnectionLimit *int
 	// Objects are the privileges on objects without descriptors that are not those by default. ObjectsVersion is another number each time
 	// they have changed, 0 until then.
 	Objects        []ObjectGrant
@@ -86,6 +88,8 @@ type DefaultGrant struct {
 type grantsRecord struct {
 	Database Owned
 	Defaults []DefaultGrant `json:",omitempty"`
+	// ConnectionLimit is that of the database; absent: none.
+	ConnectionLimit *int `json:",omitempty"`
 
 	Objects        []ObjectGrant `json:",omitempty"`
 	ObjectsVersion uint64        `json:",omitempty"`
@@ -93,7 +97,7 @@ type grantsRecord struct {
 
 // record returns what is stored of g.
 func (g *Grants) record() grantsRecord {
-	return grantsRecord{Database: g.Database, Defaults: g.Defaults, Objects: g.Objects, ObjectsVersion: g.ObjectsVersion}
+	return grantsRecord{Database: g.Database, Defaults: g.Defaults, ConnectionLimit: g.ConnectionLimit, Objects: g.Objects, ObjectsVersion: g.ObjectsVersion}
 }
 
 // Default returns the entry for a role and a kind in a schema (0: everywhere), nil if there is none.
@@ -170,6 +174,7 @@ func loadGrants(ctx context.Context, r percolator.Reader, schemas map[string]sch
 	var rec grantsRecord
 	err = decode(keyGrants, value, &rec)
 	g.Database, g.Defaults, g.Objects, g.ObjectsVersion = rec.Database, rec.Defaults, rec.Objects, rec.ObjectsVersion
+	g.ConnectionLimit = rec.ConnectionLimit
 	if len(g.Objects) > 0 {
 		g.Index()
 	}
@@ -203,6 +208,23 @@ func (ch *Change) changeSchema(ctx context.Context, name string, change func(*sc
 // SetGrants replaces the owner and the privileges of the database, and the default privileges.
 func (ch *Change) SetGrants(ctx context.Context, database Owned, defaults []DefaultGrant) error {
 	return ch.changeGrants(ctx, func(rec *grantsRecord) { rec.Database, rec.Defaults = database, defaults })
+}
+
+// SetDatabaseLimit sets how many sessions the database has at most in one process; -1: as many as the server permits.
+func (ch *Change) SetDatabaseLimit(ctx context.Context, limit int) error {
+	return ch.changeGrants(ctx, func(rec *grantsRecord) {
+		if rec.ConnectionLimit = &limit; limit < 0 {
+			rec.ConnectionLimit = nil
+		}
+	})
+}
+
+// DatabaseLimit returns how many sessions the database has at most in one process, -1 for no limit. Superusers are not bound by it.
+func (g *Grants) DatabaseLimit() int {
+	if g.ConnectionLimit == nil {
+		return -1
+	}
+	return *g.ConnectionLimit
 }
 
 // changeGrants changes the record of the owners and privileges of what has no descriptor.

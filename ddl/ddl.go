@@ -108,6 +108,8 @@ func Handles(stmt ast.Statement) bool {
 		return true
 	case *ast.AlterDatabaseSet:
 		return n.Set != nil
+	case *ast.Database:
+		return n.Alter // The parser refuses other options than CONNECTION LIMIT.
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
 		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum,
 		*ast.CreateType, *ast.AlterEnum, *ast.CreateDomain, *ast.AlterDomain,
@@ -164,7 +166,7 @@ func changeFor(stmt ast.Statement, d *Deps) beginChange {
 // changes the schema.
 func changesPrivileges(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
-	case *ast.Grant, *ast.GrantRole, *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.AlterDatabaseSet, *ast.AlterDefaultPrivileges:
+	case *ast.Grant, *ast.GrantRole, *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.AlterDatabaseSet, *ast.AlterDefaultPrivileges, *ast.Database:
 		return true
 	case *ast.AlterObject:
 		return n.Object.Role != nil
@@ -307,6 +309,8 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		return "ALTER ROLE", r.alterRole(ctx, n)
 	case *ast.AlterRoleSet:
 		return "ALTER ROLE", r.alterRoleSet(ctx, n)
+	case *ast.Database:
+		return "ALTER DATABASE", r.limitDatabase(ctx, n)
 	case *ast.AlterDatabaseSet:
 		return "ALTER DATABASE", r.alterRoleSet(ctx, &ast.AlterRoleSet{Pos: n.Pos, Database: n.Name, Set: n.Set})
 	case *ast.AlterObject:

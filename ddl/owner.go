@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
@@ -158,6 +159,27 @@ func (r *run) alterDatabaseOwner(ctx context.Context, name string, to ast.Role) 
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to change owner of database")
 	}
 	return r.passDatabase(ctx, owner)
+}
+
+// limitDatabase is ALTER DATABASE … CONNECTION LIMIT.
+func (r *run) limitDatabase(ctx context.Context, n *ast.Database) error {
+	option, limit := n.Options[0], int64(-1)
+	if !option.Default {
+		var err error
+		if limit, err = strconv.ParseInt(option.Number, 10, 32); err != nil {
+			return pgerror.New(pgerror.SyntaxError, "connection_limit requires an integer value").At(int(option.Pos))
+		}
+	}
+	if limit < -1 {
+		return pgerror.New(pgerror.InvalidParameterValue, "invalid connection limit: %d", limit)
+	}
+	if err := r.requireDatabase(n.Name); err != nil {
+		return err
+	}
+	if o := r.access.Grants.Database; !r.access.Owns(o.OwnerOID()) {
+		return mustBeOwner("database", n.Name)
+	}
+	return r.ch.SetDatabaseLimit(ctx, int(limit))
 }
 
 func (r *run) passDatabase(ctx context.Context, owner uint32) error {

@@ -92,7 +92,7 @@ func (o *insert) take(ctx context.Context, row types.Row) error {
 	if err := o.pass(o.policies, o.row, false); err != nil {
 		return err
 	}
-	if err := o.writer.check(o.row); err != nil {
+	if err := o.writer.check(ctx, o.row); err != nil {
 		return err
 	}
 	if o.conflict != nil {

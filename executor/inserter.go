@@ -38,7 +38,7 @@ func (in *Inserter) Insert(ctx context.Context, row types.Row) error {
 	if err := in.writer.fillRowID(ctx, in.row); err != nil {
 		return err
 	}
-	if err := in.writer.check(in.row); err != nil {
+	if err := in.writer.check(ctx, in.row); err != nil {
 		return err
 	}
 	if err := in.writer.insert(ctx, in.row); err != nil {

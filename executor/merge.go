@@ -111,7 +111,7 @@ func (o *merge) act(ctx context.Context, a *planner.MergeAction, row types.Row) 
 	if err := o.pass(a.Policies, o.newRow, false); err != nil {
 		return err
 	}
-	if err := o.writer.check(o.newRow); err != nil {
+	if err := o.writer.check(ctx, o.newRow); err != nil {
 		return err
 	}
 	if a.Matched {

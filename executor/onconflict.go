@@ -251,7 +251,7 @@ func (c *onConflict) update(ctx context.Context, old types.Row) error {
 	if err := c.m.pass(c.plan.Policies, c.newRow, false); err != nil {
 		return err
 	}
-	if err := w.check(c.newRow); err != nil {
+	if err := w.check(ctx, c.newRow); err != nil {
 		return err
 	}
 	if err := w.update(ctx, old, c.newRow); err != nil {

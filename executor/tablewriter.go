@@ -81,10 +81,10 @@ func (w *tableWriter) takesKeys() bool {
 func (w *tableWriter) hasRowID() bool { return w.rowid >= 0 }
 
 // check tests the table's constraints on a full row.
-func (w *tableWriter) check(row types.Row) error {
+func (w *tableWriter) check(ctx context.Context, row types.Row) error {
 	for _, ord := range w.notNull {
 		if row[ord].IsNull() {
-			return w.notNullViolation(ord, row)
+			return w.notNullViolation(ctx, ord, row)
 		}
 	}
 	for i := range w.checks {
@@ -93,7 +93,7 @@ func (w *tableWriter) check(row types.Row) error {
 			return err
 		}
 		if !d.IsNull() && !d.Bool() {
-			return w.checkViolation(w.checks[i].Name, row)
+			return w.checkViolation(ctx, w.checks[i].Name, row)
 		}
 	}
 	return nil
@@ -234,36 +234,39 @@ func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescript
 	return w.sink.store(ctx, w.arena.Keep(w.newKey), w.arena.Keep(w.newVal), moved && ix.Unique && !hasNull, 0)
 }
 
-func (w *tableWriter) notNullViolation(ord int, row types.Row) error {
+func (w *tableWriter) notNullViolation(ctx context.Context, ord int, row types.Row) error {
 	column := w.table.Columns[ord].Name
 	e := pgerror.New(pgerror.NotNullViolation, "null value in column %q of relation %q violates not-null constraint", column, w.table.Name)
 	e.Schema, e.Table, e.Column = w.table.Schema, w.table.Name, column
-	return w.withRow(e, row)
+	return w.withRow(ctx, e, row)
 }
 
-func (w *tableWriter) checkViolation(constraint string, row types.Row) error {
+func (w *tableWriter) checkViolation(ctx context.Context, constraint string, row types.Row) error {
 	e := pgerror.New(pgerror.CheckViolation, "new row for relation %q violates check constraint %q", w.table.Name, constraint)
 	e.Schema, e.Table, e.Constraint = w.table.Schema, w.table.Name, constraint
-	return w.withRow(e, row)
+	return w.withRow(ctx, e, row)
 }
 
-// withRow adds the detail of constraint errors: the row, or the columns of it that the role may read.
-func (w *tableWriter) withRow(e *pgerror.Error, row types.Row) error {
-	if role := w.ex.rt.Role; role != 0 && w.ex.rt.Resolver != nil {
-		a := catalog.NewAccess(w.ex.rt.Resolver, role)
-		if a.RowSecurity(w.table) == catalog.RowSecurityApplies {
-			return e
-		}
-		if a.Relation(w.table, acl.Select, false) == 0 {
-			names, values := w.describe(row, func(i int) bool { return a.Column(w.table, i, acl.Select) != 0 })
-			if names == "()" {
-				return e
-			}
-			return e.WithDetail("Failing row contains %s = %s.", names, values)
-		}
+// withRow adds the detail of constraint errors: the row, or the columns of it that the role may read by the privileges in force.
+func (w *tableWriter) withRow(ctx context.Context, e *pgerror.Error, row types.Row) error {
+	role := w.ex.rt.Role
+	if role == 0 || w.ex.rt.Resolver == nil {
+		_, values := w.describe(row, func(int) bool { return true })
+		return e.WithDetail("Failing row contains %s.", values)
 	}
-	_, values := w.describe(row, func(int) bool { return true })
-	return e.WithDetail("Failing row contains %s.", values)
+	a, t := accessNow(ctx, w.ex.rt.inForce(ctx), role, w.table)
+	switch {
+	case a == nil || a.RowSecurity(t) == catalog.RowSecurityApplies:
+		return e
+	case a.Relation(t, acl.Select, false) != 0:
+		_, values := w.describe(row, func(int) bool { return true })
+		return e.WithDetail("Failing row contains %s.", values)
+	}
+	names, values := w.describe(row, func(i int) bool { return a.Column(t, i, acl.Select) != 0 })
+	if names == "()" {
+		return e
+	}
+	return e.WithDetail("Failing row contains %s = %s.", names, values)
 }
 
 // describe prints the columns of a row that are shown, and their names, as PostgreSQL does in the details of constraint errors.

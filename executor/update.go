@@ -68,7 +68,7 @@ func (o *update) run(ctx context.Context) error {
 		if err := o.pass(o.policies, o.newRow, false); err != nil {
 			return err
 		}
-		if err := o.writer.check(o.newRow); err != nil {
+		if err := o.writer.check(ctx, o.newRow); err != nil {
 			return err
 		}
 		if err := o.writer.update(ctx, old, o.newRow); err != nil {

@@ -20,22 +20,45 @@ func UniqueViolation(ctx context.Context, resolver, now catalog.Resolver, role u
 	}
 	e.Message = `duplicate key value violates unique constraint "` + name.Index.Name + `"`
 	e.Schema, e.Table, e.Constraint = name.Table.Schema, name.Table.Name, name.Index.Name
-	if role != 0 && !seesKey(ctx, now, role, name) {
+	if !SeesKey(ctx, now, role, name) {
 		return e
 	}
 	return e.WithDetail("Key (%s)=(%s) already exists.", name.Columns(), name.Texts())
 }
 
-// seesKey reports whether a role may read the values of a key by the privileges of now.
-func seesKey(ctx context.Context, now catalog.Resolver, role uint32, name *rowenc.KeyName) bool {
+// SeesKey reports whether a role may read the values of a key by the privileges of now; role 0 may read all. now nil: they are not known.
+func SeesKey(ctx context.Context, now catalog.Resolver, role uint32, name *rowenc.KeyName) bool {
+	if role == 0 {
+		return true
+	}
+	a, t := accessNow(ctx, now, role, name.Table)
+	return a != nil && a.SeesKey(t, name.Index)
+}
+
+// accessNow returns the access of a role by the schema in force, and the table with the owner and privileges that it has there; nil if they are
+// not known.
+func accessNow(ctx context.Context, now catalog.Resolver, role uint32, t *catalog.TableDescriptor) (*catalog.Access, *catalog.TableDescriptor) {
 	if now == nil {
-		return false
+		return nil, nil
 	}
-	present, err := now.RelationByID(ctx, name.Table.ID)
+	present, err := now.RelationByID(ctx, t.ID)
 	if err != nil || present == nil {
-		return false
+		return nil, nil
 	}
-	return catalog.NewAccess(now, role).SeesKey(name.Table.WithPrivilegesOf(present), name.Index)
+	return catalog.NewAccess(now, role), t.WithPrivilegesOf(present)
+}
+
+// inForce returns the schema whose privileges decide what messages may contain, nil if it is not known: what has happened matters more than
+// the values.
+func (rt *Runtime) inForce(ctx context.Context) catalog.Resolver {
+	if rt.System == nil {
+		return rt.Resolver
+	}
+	now, err := rt.System.InForce(ctx, rt.Resolver)
+	if err != nil {
+		return nil
+	}
+	return now
 }
 
 func unexplained(e *pgerror.Error, key []byte, cause error) *pgerror.Error {

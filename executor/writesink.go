@@ -261,14 +261,7 @@ func (s *writeSink) violation(ctx context.Context, key []byte) error {
 	if s.ex.rt.Resolver == nil {
 		return &mvcc.KeyExistsError{Key: key}
 	}
-	now := s.ex.rt.Resolver
-	if s.ex.rt.System != nil {
-		var err error
-		if now, err = s.ex.rt.System.InForce(ctx, now); err != nil {
-			now = nil // What has happened matters more than the values.
-		}
-	}
-	return UniqueViolation(ctx, s.ex.rt.Resolver, now, s.ex.rt.Role, key)
+	return UniqueViolation(ctx, s.ex.rt.Resolver, s.ex.rt.inForce(ctx), s.ex.rt.Role, key)
 }
 
 // discard drops the deferred writes.

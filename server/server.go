@@ -182,16 +182,18 @@ func tooManyClients() *pgerror.Error {
 	return pgerror.New(pgerror.TooManyConnections, "sorry, too many clients already")
 }
 
-// takeSlot takes a client's slot, which Closed gives back. The caller holds mu.
-func (s *Server) takeSlot(role *catalog.Role) error {
+// takeSlot takes a client's slot, which Closed gives back. database is the limit of the database's sessions, -1 for none. The caller holds mu.
+func (s *Server) takeSlot(role *catalog.Role, database int) error {
 	switch free := s.opts.MaxConnections - s.mu.slots; {
 	case free <= 0:
 		return tooManyClients()
 	case role.Superuser:
-	case free <= s.opts.ReservedConnections:
-		return pgerror.New(pgerror.TooManyConnections, "remaining connection slots are reserved for non-replication superuser connections")
 	case role.ConnectionLimit >= 0 && s.sessionsOf(role.OID) >= role.ConnectionLimit:
 		return pgerror.New(pgerror.TooManyConnections, `too many connections for role "%s"`, role.Name)
+	case free <= s.opts.ReservedConnections:
+		return pgerror.New(pgerror.TooManyConnections, "remaining connection slots are reserved for non-replication superuser connections")
+	case database >= 0 && s.mu.slots >= database:
+		return pgerror.New(pgerror.TooManyConnections, `too many connections for database "%s"`, session.Database)
 	}
 	s.mu.slots++
 	return nil
@@ -215,7 +217,7 @@ func (s *Server) Open(ctx context.Context, conn *pgwire.Conn, startup map[string
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.takeSlot(sess.Role())
+	err = s.takeSlot(sess.Role(), sess.DatabaseLimit())
 	if !s.mu.starting.remove(conn) && err == nil { // Another client has its place.
 		s.mu.slots--
 		err = tooManyClients()

@@ -76,10 +76,19 @@ func (a *auditor) class(tree ast.Statement) string {
 	switch n := tree.(type) {
 	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.AlterDatabaseSet, *ast.GrantRole, *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy:
 		return audit.Roles
-	case *ast.DropObjects, *ast.AlterObject:
-		return audit.Roles
+	case *ast.DropObjects:
+		if n.Objects[0].Role != nil {
+			return audit.Roles
+		}
+		return audit.DDL
+	case *ast.AlterObject:
+		if n.Object.Role != nil || n.Change.Owner != nil {
+			return audit.Roles
+		}
+		return audit.DDL
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop, *ast.AlterTable, *ast.Truncate,
-		*ast.Comment, *ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver:
+		*ast.Comment, *ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.CreatePolicy, *ast.AlterPolicy, *ast.CreateType, *ast.AlterEnum,
+		*ast.AlterType, *ast.RenameAttribute, *ast.CreateDomain, *ast.AlterDomain, *ast.Database:
 		return audit.DDL
 	case *ast.AlterSystem:
 		return audit.System

@@ -113,7 +113,7 @@ func changeName(tree ast.Statement) string {
 		return "CREATE ROLE"
 	case *ast.AlterRole, *ast.AlterRoleSet:
 		return "ALTER ROLE"
-	case *ast.AlterDatabaseSet:
+	case *ast.AlterDatabaseSet, *ast.Database:
 		return "ALTER DATABASE"
 	case *ast.AlterObject:
 		return "ALTER " + n.Object.Kind

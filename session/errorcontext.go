@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/kv/mvcc"
@@ -30,11 +31,15 @@ const expiredDetail = "A store or the oracle was away, or this process was pause
 // errorContext is what the explanation of an error needs of the statement that has met it.
 type errorContext struct {
 	resolver     catalog.Resolver // nil: rows and constraints are not named
+	inForce      catalogInForce   // whose privileges decide which values messages contain
 	role         uint32           // that may read the values in messages; 0: all may be read
 	serializable bool             // the transaction whose commit has failed
 	asOf         tso.Timestamp    // 0: the present
 	format       *types.Format
 }
+
+// catalogInForce returns the schema in force, nil if it is not known.
+type catalogInForce func(ctx context.Context) catalog.Resolver
 
 // explainError returns the client's version of an error: why the statement was interrupted, which row a conflict is about and
 // what the other transaction did to it and when, which safe point has passed the snapshot, and at which time names were looked
@@ -185,10 +190,11 @@ func dependencyError() *pgerror.Error {
 
 // nameKey puts the key's name before the detail. Non-row keys have no client-visible name.
 func (c *errorContext) nameKey(ctx context.Context, key []byte, e *pgerror.Error) {
+	ctx = context.WithoutCancel(ctx)
 	var name *rowenc.KeyName
 	if c.resolver != nil && len(key) > 0 {
 		// Without the name the error still says what has happened.
-		name, _ = rowenc.NameKey(context.WithoutCancel(ctx), c.resolver, key)
+		name, _ = rowenc.NameKey(ctx, c.resolver, key)
 	}
 	if name == nil {
 		e.Detail = "A key of the system" + e.Detail
@@ -199,7 +205,7 @@ func (c *errorContext) nameKey(ctx context.Context, key []byte, e *pgerror.Error
 		e.Constraint = name.Index.Name
 	}
 	what := name.String()
-	if c.role != 0 && name.Index != nil && !catalog.NewAccess(c.resolver, c.role).SeesKey(name.Table, name.Index) {
+	if name.Index != nil && c.role != 0 && !executor.SeesKey(ctx, c.inForce(ctx), c.role, name) {
 		what = fmt.Sprintf("A row of table %q", name.Table.Name)
 	}
 	e.Detail = what + e.Detail

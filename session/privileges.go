@@ -94,6 +94,18 @@ func (t *transaction) inForce(ctx context.Context) (catalog.Resolver, error) {
 	return t.temporary().Over(now), err
 }
 
+// knownInForce is inForce for messages, also after the end of a transaction: nil if the schema is not known.
+func (t *transaction) knownInForce(ctx context.Context) catalog.Resolver {
+	now, err := t.inForce(ctx)
+	if now == nil && err == nil {
+		now, err = t.catalog.Present(ctx)
+	}
+	if err != nil {
+		return nil
+	}
+	return now
+}
+
 // accessNow returns the current role's access to a relation that the transaction sees, and the relation with the owner and privileges
 // that are in force; those of the transaction's snapshot if it has been dropped since, when only the owner's count (planner.Need).
 func (t *transaction) accessNow(ctx context.Context, r *catalog.TableDescriptor) (*catalog.Access, *catalog.TableDescriptor, error) {

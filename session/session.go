@@ -157,6 +157,8 @@ type Session struct {
 	deferred *portal    // whose Execute waits for the next message
 	closed   bool
 	tuned    settings.KeepAlive // of the connection
+
+	databaseLimit int // of sessions, when this one began
 }
 
 // freeBytes is what a session's statements hold without drawing from the server's memory, so that small
@@ -181,7 +183,11 @@ func New(ctx context.Context, deps Deps, pid uint32, client Client, startup map[
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, deps, pid, client, startup, present.Roles(), role)
+	s, err := open(ctx, deps, pid, client, startup, present.Roles(), role)
+	if err == nil {
+		s.databaseLimit = present.Grants().DatabaseLimit()
+	}
+	return s, err
 }
 
 // open makes the session of a role.
@@ -347,7 +353,7 @@ func (s *Session) Fail(err error) {
 
 // reportError is Fail for errors met here; it returns what to send to the client.
 func (s *Session) reportError(err error) error {
-	c := errorContext{resolver: s.tx.resolver, role: s.acting.current, serializable: s.tx.failure.serializable, asOf: s.tx.asOf, format: &s.settings.Format}
+	c := errorContext{resolver: s.tx.resolver, inForce: s.tx.knownInForce, role: s.acting.current, serializable: s.tx.failure.serializable, asOf: s.tx.asOf, format: &s.settings.Format}
 	if c.resolver == nil {
 		c.resolver = s.tx.failure.resolver
 	}
@@ -370,6 +376,9 @@ func (s *Session) ReportSettings(w ResultWriter) {
 
 // Role returns the role that has connected, as it was then. Safe from any goroutine.
 func (s *Session) Role() *catalog.Role { return s.acting.authenticated }
+
+// DatabaseLimit returns how many sessions the database had at most when this one began, -1 for no limit.
+func (s *Session) DatabaseLimit() int { return s.databaseLimit }
 
 // CancelKey returns the key for BackendKeyData.
 func (s *Session) CancelKey() CancelKey { return s.identity.key }

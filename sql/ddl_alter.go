@@ -99,6 +99,9 @@ func (p *parser) alterOther(pos ast.Pos) ast.Statement {
 		if set, ok := st.(*ast.AlterDatabaseSet); ok && set.Set != nil {
 			return st
 		}
+		if database, ok := st.(*ast.Database); ok && len(database.Options) == 1 && database.Options[0].Name == "CONNECTION LIMIT" {
+			return st
+		}
 		return p.ownerOnly(pos, st, "ALTER DATABASE", objectHint(word))
 	}
 	if p.acceptObserver() {

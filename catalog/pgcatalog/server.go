@@ -190,7 +190,7 @@ func databaseRows(s *scan) error {
 	o := &s.Grants().Database
 	return s.emit(
 		col{"oid", num(databaseOID)}, col{"datname", text(s.database())}, col{"datdba", oid(o.OwnerOID())}, col{"datacl", types.ACL(o.ACL)}, col{"encoding", num(utf8Encoding)},
-		col{"datlocprovider", letter('c')}, col{"datallowconn", boolean(true)}, col{"datconnlimit", num(-1)}, col{"dattablespace", num(tablespaceOID)},
+		col{"datlocprovider", letter('c')}, col{"datallowconn", boolean(true)}, col{"datconnlimit", num(s.Grants().DatabaseLimit())}, col{"dattablespace", num(tablespaceOID)},
 		col{"datcollate", text("C")}, col{"datctype", text("C")},
 	)
 }

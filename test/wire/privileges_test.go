@@ -204,3 +204,41 @@ func TestDuplicateKeysObeyPresentPrivileges(t *testing.T) {
 		t.Errorf("after REVOKE: %q", got)
 	}
 }
+
+// Goal: details of a failing row and of a locked row, too, contain what the role may read by the privileges of the present.
+func TestDetailsObeyPresentPrivileges(t *testing.T) {
+	root := connect(t, "")
+	withRoles(t, root, "detail_a")
+	execAll(t, root, "create schema details", "create table details.t (id int primary key, v int check (v > 0))", "insert into details.t values (7, 1)",
+		"grant usage on schema details to detail_a", "grant insert, update, select (v) on details.t to detail_a")
+	t.Cleanup(func() { execAll(t, connect(t, ""), "drop schema details cascade") })
+	holder := connect(t, "")
+	execAll(t, holder, "begin", "update details.t set v = 2 where id = 7")
+	detail := func(change, code, statement string) string {
+		t.Helper()
+		a := connectAs(t, "detail_a")
+		execAll(t, a, "begin isolation level repeatable read", "select 1 from pg_class limit 1", "set lock_timeout = '1ms'")
+		if change != "" {
+			execAll(t, root, change)
+		}
+		_, err := a.Exec(testContext(t), statement)
+		pg := pgError(err)
+		if pg.Code != code {
+			t.Fatalf("%s: %v", statement, err)
+		}
+		return pg.Detail
+	}
+	const failing, locked = "insert into details.t values (8, 0)", "update details.t set v = 3"
+	for _, c := range []struct{ change, code, statement, want string }{
+		{"", "23514", failing, "Failing row contains (v) = (0)."},
+		{"grant select on details.t to detail_a", "23514", failing, "Failing row contains (8, 0)."},
+		{"revoke select on details.t from detail_a", "23514", failing, ""},
+		{"grant select (v) on details.t to detail_a", "55P03", locked, `A row of table "t" is locked`},
+		{"grant select on details.t to detail_a", "55P03", locked, `Key (id)=(7) of table "t" is locked`},
+		{"revoke select (id) on details.t from detail_a; grant select (v) on details.t to detail_a", "55P03", locked, `Key (id)=(7) of table "t" is locked`},
+	} {
+		if got := detail(c.change, c.code, c.statement); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s, %s: %q, want %q", c.change, c.statement, got, c.want)
+		}
+	}
+}
