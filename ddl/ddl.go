@@ -38,6 +38,8 @@ type Deps struct {
 	Database string
 	// CheckSetting returns the error of SET of a parameter, for ALTER ROLE … SET, and the parameter's name as SHOW prints it.
 	CheckSetting func(name, value string) (title string, err error)
+	// SuperuserSetting reports whether a parameter is for superusers, and roles that have been granted SET on it.
+	SuperuserSetting func(name string) bool
 	// LockTimeout bounds each wait for other schema changes of a statement that runs alone; 0: only the context does. In a
 	// block Guard has it.
 	LockTimeout time.Duration

@@ -8,6 +8,7 @@ import (
 
 	"github.com/percodb/percodb/auth/verifier"
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -476,7 +477,8 @@ func (r *run) changeSettings(list []catalog.RoleSetting, n *ast.AlterRoleSet) ([
 	name := strings.ToLower(n.Set.Name)
 	var next []catalog.RoleSetting
 	for _, s := range list {
-		if s.Database != n.Database || !strings.EqualFold(s.Name, name) && !(n.Set.Default && name == "all") {
+		reset := n.Set.Default && name == "all" && r.maySetParameter(s.Name) // RESET ALL leaves what the role may not reset.
+		if s.Database != n.Database || !strings.EqualFold(s.Name, name) && !reset {
 			next = append(next, s)
 		}
 	}
@@ -487,7 +489,10 @@ func (r *run) changeSettings(list []catalog.RoleSetting, n *ast.AlterRoleSet) ([
 		if _, err := r.CheckSetting(name, ""); isUnknownSetting(err) {
 			return nil, err
 		}
-		return next, nil
+		return next, r.requireParameter(name)
+	}
+	if err := r.requireParameter(name); err != nil {
+		return nil, err
 	}
 	values := n.Set.Values
 	if name == "search_path" {
@@ -504,6 +509,18 @@ func (r *run) changeSettings(list []catalog.RoleSetting, n *ast.AlterRoleSet) ([
 		return nil, err
 	}
 	return catalog.AddSetting(next, catalog.RoleSetting{Database: n.Database, Name: title, Value: value}), nil
+}
+
+// maySetParameter reports whether the current role may set a parameter for others, and for itself.
+func (r *run) maySetParameter(name string) bool {
+	return r.superuser() || !r.SuperuserSetting(name) || r.access.Object(acl.Parameter, strings.ToLower(name), acl.Set) != 0
+}
+
+func (r *run) requireParameter(name string) error {
+	if r.maySetParameter(name) {
+		return nil
+	}
+	return denied("permission denied to set parameter %q", name)
 }
 
 func isUnknownSetting(err error) bool {

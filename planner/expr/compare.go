@@ -144,7 +144,19 @@ func (c *Compare) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	case types.KindFloat:
 		return types.Bool(c.Op.holds(compareFloat(l.Float(), r.Float()))), nil
 	}
-	return types.Bool(c.Op.holds(types.Compare(l, r, c.Class))), nil
+	order, err := compareDatums(l, r, c.Class)
+	return types.Bool(c.Op.holds(order)), err
+}
+
+// compareDatums is types.Compare, with an error for records that cannot be compared.
+func compareDatums(l, r types.Datum, class types.Type) (int, error) {
+	switch l.Kind() {
+	case types.KindRow, types.KindArray:
+		if err := types.CheckSimilar(l, r); err != nil {
+			return 0, err
+		}
+	}
+	return types.Compare(l, r, class), nil
 }
 
 // holdsInt compares integers without first making a three-way outcome.
@@ -205,7 +217,11 @@ func (d *IsDistinct) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	}
 	distinct := l.IsNull() != r.IsNull()
 	if !l.IsNull() && !r.IsNull() {
-		distinct = types.Compare(l, r, d.Class) != 0
+		order, err := compareDatums(l, r, d.Class)
+		if err != nil {
+			return types.Null, err
+		}
+		distinct = order != 0
 	}
 	return types.Bool(distinct != d.Not), nil
 }
@@ -280,15 +296,19 @@ func (b *Between) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	if err != nil {
 		return types.Null, err
 	}
-	if !x.IsNull() && !lo.IsNull() && types.Compare(x, lo, b.Class) < 0 {
-		return types.Bool(b.Not), nil // The upper bound is not evaluated.
+	if !x.IsNull() && !lo.IsNull() {
+		if order, err := compareDatums(x, lo, b.Class); err != nil || order < 0 {
+			return types.Bool(b.Not), err // The upper bound is not evaluated.
+		}
 	}
 	hi, err := eval(b.High, ev, in)
 	if err != nil || x.IsNull() {
 		return types.Null, err
 	}
-	if !hi.IsNull() && types.Compare(x, hi, b.Class) > 0 {
-		return types.Bool(b.Not), nil
+	if !hi.IsNull() {
+		if order, err := compareDatums(x, hi, b.Class); err != nil || order > 0 {
+			return types.Bool(b.Not), err
+		}
 	}
 	if lo.IsNull() || hi.IsNull() {
 		return types.Null, nil

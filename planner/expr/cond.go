@@ -159,7 +159,11 @@ func (m *MinMax) Eval(ev *Context, in types.Row) (types.Datum, error) {
 			best = d
 			continue
 		}
-		if c := types.Compare(d, best, m.Typ); (c > 0) == m.Greatest && c != 0 {
+		c, err := compareDatums(d, best, m.Typ)
+		if err != nil {
+			return types.Null, err
+		}
+		if (c > 0) == m.Greatest && c != 0 {
 			best = d
 		}
 	}

@@ -61,8 +61,10 @@ func (l *InList) Eval(ev *Context, in types.Row) (types.Datum, error) {
 		}
 		if d.IsNull() {
 			null = true
-		} else if types.Compare(x, d, l.Class) == 0 {
-			return types.Bool(!l.Not), nil
+			continue
+		}
+		if order, err := compareDatums(x, d, l.Class); err != nil || order == 0 {
+			return types.Bool(!l.Not), err
 		}
 	}
 	return l.answer(false, null), nil

@@ -53,7 +53,7 @@ func (q *Quantified) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	return types.Bool(q.All), nil
 }
 
-// Plain reports whether Cond compares X with the element as they are.
+// Plain reports whether Cond compares X with the element as they are, without an error.
 func (q *Quantified) Plain() (*Compare, bool) {
 	c, ok := q.Cond.(*Compare)
 	if !ok {
@@ -61,7 +61,7 @@ func (q *Quantified) Plain() (*Compare, bool) {
 	}
 	_, lok := c.L.(*CaseValue)
 	_, rok := c.R.(*Column)
-	return c, lok && rok
+	return c, lok && rok && c.kind != types.KindRow && c.kind != types.KindArray
 }
 
 func (q *Quantified) compare(c *Compare, x types.Datum, elems []types.Datum) types.Datum {

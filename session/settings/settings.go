@@ -127,6 +127,12 @@ func Check(name, value string) (title string, err error) {
 	return s.Title(name), err
 }
 
+// ForSuperusers reports whether a parameter is for superusers, and roles that have been granted SET on it.
+func ForSuperusers(name string) bool {
+	def := shared().defs[strings.ToLower(name)]
+	return def != nil && def.super
+}
+
 // CheckRoles has f check the values of the parameters that are roles, and of those for superusers, before they change.
 func (s *Settings) CheckRoles(f func(name, value string) error) { s.checkRole = f }
 

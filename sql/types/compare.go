@@ -9,6 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/apd/v3"
 
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types/jsonb"
 )
 
@@ -109,13 +110,17 @@ func compareNullable(a, b Datum, t Type) int {
 		return 1
 	case b.IsNull():
 		return -1
+	case a.kind != b.kind: // of records whose fields are of different types
+		return cmp.Compare(a.kind, b.kind)
 	}
 	return Compare(a, b, t)
 }
 
 func compareArrays(a, b *Array, elem Type) int {
 	if !elem.Valid() {
-		elem = a.Elem
+		if elem = a.Elem; a.Elem.OID != b.Elem.OID {
+			return cmp.Compare(a.Elem.OID, b.Elem.OID)
+		}
 	}
 	for i := 0; i < len(a.Elems) && i < len(b.Elems); i++ {
 		if c := compareNullable(a.Elems[i], b.Elems[i], elem); c != 0 {
@@ -140,13 +145,68 @@ func compareDims(a, b []Dim) int {
 	return c
 }
 
+// compareRecords orders records. Fields of different types are ordered by their types, whose values have nothing in common:
+// CheckSimilar finds them.
 func compareRecords(a, b *Record) int {
 	for i := 0; i < len(a.Fields) && i < len(b.Fields); i++ {
+		if c := compareTypes(a.Types[i], b.Types[i]); c != 0 {
+			return c
+		}
 		if c := compareNullable(a.Fields[i], b.Fields[i], a.Types[i]); c != 0 {
 			return c
 		}
 	}
 	return cmp.Compare(len(a.Fields), len(b.Fields))
+}
+
+// compareTypes orders types; those of fields of stored records are not known, and equal every type.
+func compareTypes(a, b Type) int {
+	if !a.Valid() || !b.Valid() {
+		return 0
+	}
+	return cmp.Compare(a.OID, b.OID)
+}
+
+// CheckSimilar returns 42804 if the comparison of two records, or of arrays of them, meets columns of different types or of
+// different number before one that decides.
+func CheckSimilar(a, b Datum) error {
+	if a.kind != b.kind {
+		return nil
+	}
+	switch a.kind {
+	case KindRow:
+		return checkSimilarRecords(a.Record(), b.Record())
+	case KindArray:
+		x, y := a.Array(), b.Array()
+		if x.Elem.KindOf() != KindRow {
+			return nil
+		}
+		for i := 0; i < len(x.Elems) && i < len(y.Elems); i++ {
+			if err := CheckSimilar(x.Elems[i], y.Elems[i]); err != nil || compareNullable(x.Elems[i], y.Elems[i], x.Elem) != 0 {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkSimilarRecords(a, b *Record) error {
+	for i := 0; i < len(a.Fields) && i < len(b.Fields); i++ {
+		t, u := a.Types[i], b.Types[i]
+		if compareTypes(t, u) != 0 {
+			return pgerror.New(pgerror.DatatypeMismatch, "cannot compare dissimilar column types %s and %s at record column %d", t, u, i+1)
+		}
+		if err := CheckSimilar(a.Fields[i], b.Fields[i]); err != nil {
+			return err
+		}
+		if compareNullable(a.Fields[i], b.Fields[i], t) != 0 {
+			return nil
+		}
+	}
+	if len(a.Fields) != len(b.Fields) {
+		return pgerror.New(pgerror.DatatypeMismatch, "cannot compare record types with different numbers of columns")
+	}
+	return nil
 }
 
 // hashNull is the hash of NULL, so that grouping may hash rows with NULLs.
