@@ -39,17 +39,16 @@ func (g *granting) objects(ctx context.Context) error {
 	return g.onObjects(ctx, kind, strings.ToLower(g.n.Kind), found)
 }
 
-// functionsOfSchemas is GRANT on ALL FUNCTIONS, PROCEDURES or ROUTINES IN SCHEMA. Only pg_catalog has functions.
+// functionsOfSchemas is GRANT on ALL FUNCTIONS, PROCEDURES or ROUTINES IN SCHEMA. There are no procedures.
 func (g *granting) functionsOfSchemas(ctx context.Context) error {
 	var found []grantable
 	err := g.eachSchema(func(name string) error {
-		if name != catalog.SystemSchema || g.n.Kind == "ALL PROCEDURES IN SCHEMA" {
+		if g.n.Kind == "ALL PROCEDURES IN SCHEMA" {
 			return nil
 		}
-		for _, s := range builtin.Signatures() {
-			aggregate := s.Kind == builtin.AggregateSignature
-			if s.Kind != builtin.OperatorSignature && (!aggregate || g.n.Kind == "ALL FUNCTIONS IN SCHEMA" || g.n.Kind == "ALL ROUTINES IN SCHEMA") {
-				found = append(found, grantable{s.String(), s.Name})
+		for _, p := range builtin.Procs() {
+			if p.Schema() == name {
+				found = append(found, grantable{p.Signature, p.Name})
 			}
 		}
 		return nil
@@ -104,8 +103,11 @@ func (g *granting) object(kind acl.Kind, o *ast.Object) ([]grantable, error) {
 	}
 	switch kind {
 	case acl.Function:
-		s, err := g.routine(o)
-		return []grantable{{s.String(), s.Name}}, err
+		p, err := g.routine(o)
+		if err != nil {
+			return nil, err
+		}
+		return []grantable{{p.Signature, p.Name}}, nil
 	case acl.Type:
 		name, err := g.namedType(o)
 		return []grantable{{name, name}}, err
@@ -139,14 +141,14 @@ func (g *granting) systemName(parts []string) (name string, system bool, err err
 }
 
 // routine finds a function by its name, and its argument types if they are written.
-func (g *granting) routine(o *ast.Object) (builtin.Signature, error) {
+func (g *granting) routine(o *ast.Object) (*builtin.Proc, error) {
 	name, system, err := g.systemName(o.Name)
 	if err != nil {
-		return builtin.Signature{}, err
+		return nil, err
 	}
-	var all []builtin.Signature
+	var all []*builtin.Proc
 	if system {
-		all = builtin.Routines(name)
+		all = builtin.ProcsNamed(name)
 	}
 	procedure, word := g.n.Kind == "PROCEDURE", "function"
 	if procedure {
@@ -156,27 +158,27 @@ func (g *granting) routine(o *ast.Object) (builtin.Signature, error) {
 	if o.Signature == nil {
 		switch {
 		case len(all) == 0 || procedure:
-			return builtin.Signature{}, pgerror.New(pgerror.UndefinedFunction, "could not find a %s named \"%s\"", word, full)
+			return nil, pgerror.New(pgerror.UndefinedFunction, "could not find a %s named \"%s\"", word, full)
 		case len(all) > 1:
-			return builtin.Signature{}, pgerror.New(pgerror.AmbiguousFunction, "%s name \"%s\" is not unique", strings.ToLower(g.n.Kind), full).
+			return nil, pgerror.New(pgerror.AmbiguousFunction, "%s name \"%s\" is not unique", strings.ToLower(g.n.Kind), full).
 				WithHint("Specify the argument list to select the " + strings.ToLower(g.n.Kind) + " unambiguously.")
 		}
 		return all[0], nil
 	}
 	args, err := argumentTypes(o.Signature)
 	if err != nil {
-		return builtin.Signature{}, err
+		return nil, err
 	}
-	for _, s := range all {
-		if !slices.EqualFunc(s.Args, args, func(a, b types.Type) bool { return a.OID == b.OID }) {
+	for _, p := range all {
+		if !slices.EqualFunc(p.Args, args, func(oid types.OID, t types.Type) bool { return oid == t.OID }) {
 			continue
 		}
 		if procedure {
-			return s, pgerror.New(pgerror.WrongObjectType, "%s is not a procedure", builtin.CallSignature(full, args))
+			return nil, pgerror.New(pgerror.WrongObjectType, "%s is not a procedure", builtin.CallSignature(full, args))
 		}
-		return s, nil
+		return p, nil
 	}
-	return builtin.Signature{}, pgerror.New(pgerror.UndefinedFunction, "%s %s does not exist", word, builtin.CallSignature(full, args))
+	return nil, pgerror.New(pgerror.UndefinedFunction, "%s %s does not exist", word, builtin.CallSignature(full, args))
 }
 
 // argumentTypes resolves the types of a signature's input parameters.

@@ -25,7 +25,7 @@ func (sc *scope) array(e *ast.Array, want types.Type) (expr.Scalar, error) {
 		if err != nil {
 			return nil, err
 		}
-		nested = nested || isArray || x.Type().IsArray()
+		nested = nested || isArray || x.Type().IsArray() && !x.Type().IsVector()
 		elems[i], pos[i] = x, startOf(e.Elems[i])
 	}
 	if want.Valid() {

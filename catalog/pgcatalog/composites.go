@@ -7,9 +7,8 @@ import (
 
 // emitComposite emits the row of a composite type in pg_type; cols are what all user-defined types have.
 func (s *scan) emitComposite(d *catalog.TypeDescriptor, cols []col) error {
-	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typrelid", oid(uint32(d.RelationID))},
-		col{"typsubscript", text("-")}, col{"typinput", text("record_in")}, col{"typoutput", text("record_out")},
-		col{"typreceive", text("record_recv")}, col{"typsend", text("record_send")}, col{"typanalyze", text("-")})...)
+	cols = append(cols, compositeFunctions()...)
+	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typrelid", oid(uint32(d.RelationID))})...)
 }
 
 // eachComposite calls f with each composite type.

@@ -13,20 +13,23 @@ func (s *scan) emitDomain(d *catalog.TypeDescriptor, cols []col) error {
 	if below.IsArray() {
 		dims = 1
 	}
-	out, send, analyze := info.Name+"out", info.Name+"send", "-"
+	functions := s.typeFunctions(info.OID) // of one of PostgreSQL's types
 	switch {
 	case below.IsArray():
-		out, send, analyze = "array_out", "array_send", "array_typanalyze"
+		functions = arrayFunctions()
 	case below.IsEnum():
-		out, send = "enum_out", "enum_send"
+		functions = enumFunctions()
+	case below.IsComposite():
+		functions = compositeFunctions()
 	case below.IsRange():
-		out, send = "range_out", "range_send"
+		functions = rangeFunctions("range_")
 	case below.IsMultirange():
-		out, send = "multirange_out", "multirange_send"
+		functions = rangeFunctions("multirange_")
 	}
-	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typsubscript", text("-")},
-		col{"typinput", text("domain_in")}, col{"typoutput", text(out)}, col{"typreceive", text("domain_recv")}, col{"typsend", text(send)},
-		col{"typanalyze", text(analyze)}, col{"typnotnull", boolean(d.NotNull)}, col{"typbasetype", oid(d.Parent.OID)},
+	cols = append(cols, functions...)
+	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typsubscript", num(0)},
+		col{"typinput", procOID("domain_in")}, col{"typreceive", procOID("domain_recv")}, col{"typmodin", num(0)}, col{"typmodout", num(0)},
+		col{"typnotnull", boolean(d.NotNull)}, col{"typbasetype", oid(d.Parent.OID)},
 		col{"typtypmod", num(d.Parent.Mod)}, col{"typndims", num(dims)}, col{"typdefault", optional(d.Default)},
 		col{"typdefaultbin", optional(d.Default)}, col{"typcollation", num(collationOf(below))})...)
 }

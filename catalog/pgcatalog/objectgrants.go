@@ -13,6 +13,7 @@ import (
 // Privileges on objects without descriptors.
 
 const (
+	internalLanguageOID = 12
 	sqlLanguageOID      = 14
 	globalTablespaceOID = 1664
 )
@@ -38,11 +39,11 @@ func parameterACLRows(s *scan) error {
 	return nil
 }
 
-// hasObjectPrivilege answers for objects without descriptors. Functions have no OIDs: one that is named by its OID is not known.
+// hasObjectPrivilege answers for objects without descriptors.
 func (o *Objects) hasObjectPrivilege(a *catalog.Access, kind acl.Kind, q *builtin.PrivilegeQuery) (has, known bool, err error) {
 	name, known := "", true
 	if q.Named {
-		name, err = namedObject(kind, q.Name)
+		name, err = o.namedObject(kind, q.Name)
 	} else {
 		name, known = numberedObject(kind, int(q.OID))
 	}
@@ -61,13 +62,17 @@ func (o *Objects) hasObjectPrivilege(a *catalog.Access, kind acl.Kind, q *builti
 }
 
 // namedObject returns an object's name in the catalog.
-func namedObject(kind acl.Kind, name string) (string, error) {
+func (o *Objects) namedObject(kind acl.Kind, name string) (string, error) {
 	missing := func(what string) error {
 		return pgerror.New(pgerror.UndefinedObject, "%s \"%s\" does not exist", what, name)
 	}
 	switch kind {
 	case acl.Function:
-		return functionNamed(name)
+		p, err := o.function(name)
+		if err != nil {
+			return "", err
+		}
+		return p.Signature, nil
 	case acl.Type:
 		t, err := types.ParseTypeName(name, nil)
 		if err != nil {
@@ -95,6 +100,10 @@ func namedObject(kind acl.Kind, name string) (string, error) {
 // numberedObject returns the name of an object with an OID.
 func numberedObject(kind acl.Kind, id int) (name string, known bool) {
 	switch kind {
+	case acl.Function:
+		if p := builtin.ProcByOID(types.OID(id)); p != nil {
+			return p.Signature, true
+		}
 	case acl.Type:
 		t := types.Type{OID: types.OID(id), Mod: -1}
 		if t.Info() == nil {
@@ -115,40 +124,4 @@ func elementName(t types.Type) string {
 		t = elem
 	}
 	return t.Info().Name
-}
-
-// functionNamed returns the signature of a function that is written as "name(types)".
-func functionNamed(text string) (string, error) {
-	open := strings.IndexByte(text, '(')
-	if open < 0 {
-		return "", pgerror.New(pgerror.InvalidTextRepresentation, "expected a left parenthesis")
-	}
-	list, ok := strings.CutSuffix(strings.TrimSpace(text[open+1:]), ")")
-	if !ok {
-		return "", pgerror.New(pgerror.InvalidTextRepresentation, "expected a right parenthesis")
-	}
-	schema, name, err := SplitName(text[:open])
-	if err != nil {
-		return "", err
-	}
-	var args []types.Type
-	for word := range strings.SplitSeq(list, ",") {
-		if word = strings.TrimSpace(word); word == "" && len(list) == 0 {
-			break
-		}
-		t, err := types.ParseTypeName(strings.Trim(word, `"`), nil)
-		if err != nil {
-			return "", err
-		}
-		args = append(args, t.Base())
-	}
-	signature := builtin.SignatureOf(name, args)
-	if schema == "" || schema == catalog.SystemSchema {
-		for _, s := range builtin.Routines(name) {
-			if s.String() == signature {
-				return signature, nil
-			}
-		}
-	}
-	return "", pgerror.New(pgerror.UndefinedFunction, "function \"%s\" does not exist", text)
 }

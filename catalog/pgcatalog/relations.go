@@ -18,6 +18,8 @@ const (
 	classPgType      = 1247
 
 	classPgConstraint = 2606
+	classPgProc       = 1255
+	classPgOperator   = 2617
 
 	defaultCollation = 100
 	collationC       = 950
@@ -61,6 +63,14 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_shadow":           shadowRows,
 		"pg_catalog.pg_shdescription":    sharedDescriptionRows,
 		"pg_catalog.pg_language":         languageRows,
+		"pg_catalog.pg_proc":             procRows,
+		"pg_catalog.pg_operator":         operatorRows,
+		"pg_catalog.pg_cast":             castRows,
+		"pg_catalog.pg_aggregate":        aggregateRows,
+		"pg_catalog.pg_opclass":          opclassRows,
+		"pg_catalog.pg_opfamily":         opfamilyRows,
+		"pg_catalog.pg_amop":             amopRows,
+		"pg_catalog.pg_amproc":           amprocRows,
 		"pg_catalog.pg_settings":         settingRows,
 		"pg_catalog.pg_stat_activity":    activityRows,
 		"pg_catalog.pg_stat_ssl":         sslRows,
@@ -289,7 +299,7 @@ func indexRows(s *scan) error {
 				continue
 			}
 			typ := t.Columns[t.Ordinal(id)].Type
-			classes = append(classes, 0)
+			classes = append(classes, operatorClass(typ))
 			collations = append(collations, collationOf(typ))
 			option := int64(0)
 			if ix.Columns[i].Desc {
@@ -304,7 +314,8 @@ func indexRows(s *scan) error {
 			col{"indexrelid", oid(ix.OID)}, col{"indrelid", oid(t.OID())}, col{"indnatts", num(len(keys))}, col{"indnkeyatts", num(len(ix.Columns))},
 			col{"indisunique", boolean(ix.Unique)}, col{"indisprimary", boolean(ix.ID == t.Primary.ID)}, col{"indimmediate", boolean(true)},
 			col{"indisvalid", boolean(ix.State == catalog.IndexPublic)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
-			col{"indkey", int2s(keys)}, col{"indclass", oids(classes)}, col{"indcollation", oids(collations)}, col{"indoption", int2s(options)},
+			col{"indkey", vector(types.TInt2vector, keys)}, col{"indclass", vector(types.TOidvector, classes)},
+			col{"indcollation", vector(types.TOidvector, collations)}, col{"indoption", vector(types.TInt2vector, options)},
 		)
 	})
 }
@@ -387,6 +398,10 @@ func descriptionRows(s *scan) error {
 			return nil
 		}
 		return s.emit(col{"objoid", oid(object)}, col{"classoid", num(class)}, col{"objsubid", num(sub)}, col{"description", text(comment)})
+	}
+	err := builtinDescriptions(func(class, object uint32, comment string) error { return describe(object, int(class), 0, comment) })
+	if err != nil {
+		return err
 	}
 	if details, ok := s.Resolver.(catalog.SchemaDetails); ok {
 		names, err := s.Schemas(s.ctx)

@@ -46,15 +46,8 @@ func collationOf(t types.Type) int64 {
 }
 
 func typeRows(s *scan) error {
-	for _, info := range types.Infos() {
-		if err := s.emitType(&info); err != nil {
-			return err
-		}
-		if array := (types.Type{OID: info.Array, Mod: -1}).Info(); info.Array != 0 && array != nil {
-			if err := s.emitType(array); err != nil {
-				return err
-			}
-		}
+	if err := s.builtinTypeRows(); err != nil {
+		return err
 	}
 	for _, d := range s.Types().All() {
 		for _, t := range []types.Type{d.Type(), d.Defined().ArrayType()} {
@@ -73,13 +66,11 @@ func (s *scan) emitDefined(d *catalog.TypeDescriptor, t types.Type) error {
 		{"oid", oid(info.OID)}, {"typname", text(info.Name)}, {"typnamespace", oid(schemaOID(s.Resolver, d.Schema))},
 		{"typowner", oid(d.OwnerOID())}, {"typlen", num(info.Len)}, {"typbyval", boolean(byValue(info))}, {"typcategory", letter(byte(info.Category))},
 		{"typisdefined", boolean(true)}, {"typdelim", text(",")}, {"typelem", oid(info.Elem)}, {"typarray", oid(info.Array)},
-		{"typmodin", text("-")}, {"typmodout", text("-")}, {"typalign", letter(alignment(info))}, {"typstorage", letter(storage(info))},
+		{"typalign", letter(alignment(info))}, {"typstorage", letter(storage(info))},
 		{"typtypmod", num(-1)},
 	}
 	if info.Elem != 0 {
-		return s.emit(append(cols, col{"typtype", letter('b')}, col{"typsubscript", text("array_subscript_handler")}, col{"typinput", text("array_in")},
-			col{"typoutput", text("array_out")}, col{"typreceive", text("array_recv")}, col{"typsend", text("array_send")},
-			col{"typanalyze", text("array_typanalyze")})...)
+		return s.emit(append(append(cols, arrayFunctions()...), col{"typtype", letter('b')})...)
 	}
 	switch d.Kind {
 	case types.Domain:
@@ -91,9 +82,7 @@ func (s *scan) emitDefined(d *catalog.TypeDescriptor, t types.Type) error {
 	case types.MultirangeKind:
 		return s.emitRangeType(d, "multirange_", cols)
 	}
-	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typsubscript", text("-")},
-		col{"typinput", text("enum_in")}, col{"typoutput", text("enum_out")}, col{"typreceive", text("enum_recv")}, col{"typsend", text("enum_send")},
-		col{"typanalyze", text("-")})...)
+	return s.emit(append(append(cols, enumFunctions()...), col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)})...)
 }
 
 func enumRows(s *scan) error {
@@ -110,51 +99,11 @@ func enumRows(s *scan) error {
 	return nil
 }
 
-func (s *scan) emitType(info *types.Info) error {
-	t := types.Type{OID: info.OID, Mod: -1}
-	kind := byte('b')
-	if info.Category == types.CategoryPseudo {
-		kind = 'p'
-	}
-	if t.IsRange() {
-		kind = 'r'
-	} else if t.IsMultirange() {
-		kind = 'm'
-	}
-	prefix, m := info.Name, t.Methods()
-	if m != nil {
-		prefix = m.Functions
-	}
-	if kind == 'p' {
-		prefix += "_"
-	}
-	in, out, receive, send := prefix+"in", prefix+"out", prefix+"recv", prefix+"send"
-	if info.OID == types.OIDACLItem || kind == 'p' && !pseudoBinary[info.OID] {
-		receive, send = "-", "-"
-	}
-	if info.Elem != 0 {
-		in, out, receive, send = "array_in", "array_out", "array_recv", "array_send"
-	}
-	return s.emit(
-		col{"oid", oid(info.OID)}, col{"typname", text(info.Name)}, col{"typnamespace", oid(schemaOID(s.Resolver, catalog.SystemSchema))},
-		col{"typowner", num(ownerOID)}, col{"typlen", num(info.Len)}, col{"typbyval", boolean(byValue(info))}, col{"typtype", letter(kind)},
-		col{"typcategory", letter(byte(info.Category))}, col{"typispreferred", boolean(info.Preferred)}, col{"typisdefined", boolean(true)},
-		col{"typdelim", text(",")}, col{"typsubscript", text("-")}, col{"typelem", oid(info.Elem)}, col{"typarray", oid(info.Array)},
-		col{"typinput", text(in)}, col{"typoutput", text(out)}, col{"typreceive", text(receive)}, col{"typsend", text(send)},
-		col{"typmodin", text("-")}, col{"typmodout", text("-")}, col{"typanalyze", text("-")}, col{"typalign", letter(alignment(info))},
-		col{"typstorage", letter(storage(info))}, col{"typtypmod", num(-1)}, col{"typcollation", num(collationOf(t))},
-		col{"typacl", types.ACL(s.Grants().ObjectACL(acl.Type, info.Name))},
-	)
-}
-
-// pseudoBinary are the pseudo-types with functions of the binary form.
-var pseudoBinary = map[types.OID]bool{types.OIDRecord: true, types.OIDVoid: true, types.OIDCstring: true, types.OIDAnyArray: true, types.OIDAnyCompatibleArray: true}
-
 func amRows(s *scan) error {
-	if err := s.emit(col{"oid", num(heapOID)}, col{"amname", text("heap")}, col{"amhandler", text("heap_tableam_handler")}, col{"amtype", letter('t')}); err != nil {
+	if err := s.emit(col{"oid", num(heapOID)}, col{"amname", text("heap")}, col{"amhandler", procOID("heap_tableam_handler")}, col{"amtype", letter('t')}); err != nil {
 		return err
 	}
-	return s.emit(col{"oid", num(btreeOID)}, col{"amname", text("btree")}, col{"amhandler", text("bthandler")}, col{"amtype", letter('i')})
+	return s.emit(col{"oid", num(btreeOID)}, col{"amname", text("btree")}, col{"amhandler", procOID("bthandler")}, col{"amtype", letter('i')})
 }
 
 // collations are those that there are: all of them order by bytes.
@@ -215,7 +164,12 @@ func tablespaceRows(s *scan) error {
 }
 
 func languageRows(s *scan) error {
-	return s.emit(col{"oid", num(sqlLanguageOID)}, col{"lanname", text("sql")}, col{"lanowner", num(ownerOID)}, col{"lanpltrusted", boolean(true)},
+	err := s.emit(col{"oid", num(internalLanguageOID)}, col{"lanname", text("internal")}, col{"lanowner", num(ownerOID)},
+		col{"lanvalidator", procOID("fmgr_internal_validator")})
+	if err != nil {
+		return err
+	}
+	return s.emit(col{"oid", num(sqlLanguageOID)}, col{"lanname", text("sql")}, col{"lanvalidator", procOID("fmgr_sql_validator")}, col{"lanowner", num(ownerOID)}, col{"lanpltrusted", boolean(true)},
 		col{"lanacl", types.ACL(s.Grants().ObjectACL(acl.Language, "sql"))})
 }
 

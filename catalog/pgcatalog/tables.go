@@ -117,6 +117,9 @@ func (t *systemTable) addTableOID() {
 
 // zeroOf is what a NOT NULL column shows where percodb has nothing to say.
 func zeroOf(t types.Type) types.Datum {
+	if t.IsVector() {
+		return types.Vector(t, nil)
+	}
 	switch t.KindOf() {
 	case types.KindBool:
 		return types.Bool(false)
@@ -180,6 +183,15 @@ func optional(v string) types.Datum {
 // int2s and oids make the arrays in which PostgreSQL keeps lists of columns and of objects.
 func int2s(values []int64) types.Datum { return intArray(types.TInt2, values) }
 func oids(values []int64) types.Datum  { return intArray(types.TOid, values) }
+
+// vector makes an int2vector or oidvector.
+func vector(t types.Type, values []int64) types.Datum {
+	elems := make([]types.Datum, len(values))
+	for i, v := range values {
+		elems[i] = types.Int(v)
+	}
+	return types.Vector(t, elems)
+}
 
 func intArray(elem types.Type, values []int64) types.Datum {
 	a := &types.Array{Elem: elem, Elems: make([]types.Datum, len(values))}

@@ -91,7 +91,7 @@ func ResolveOrderedSet(name string, direct, ordered []types.Type) (*Aggregate, e
 		}
 		return &Aggregate{Name: name, Args: direct, Ret: h.ret, Direct: len(direct), Hypothetical: true,
 			NewAccumulator: func() Accumulator { return &hypotheticalRow{of: h.of} },
-			declared:       parseSignature(name + "(any) " + h.ret.String())}, nil
+			declared:       hypotheticalOverload(name, h.ret)}, nil
 	}
 	agg, err := resolveAggregate(orderedSets(), name, args)
 	if err != nil {
@@ -103,6 +103,11 @@ func ResolveOrderedSet(name string, direct, ordered []types.Type) (*Aggregate, e
 	}
 	agg.Direct, agg.NullsIgnored = len(direct), true
 	return agg, nil
+}
+
+// hypotheticalOverload is the declaration of a hypothetical-set aggregate.
+func hypotheticalOverload(name string, ret types.Type) *Overload {
+	return parseSignature(name + "(variadic any) " + ret.Info().Name)
 }
 
 // lerpFunc returns the value at a proportion between two.

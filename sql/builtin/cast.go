@@ -69,7 +69,7 @@ regprocedure int8 af;regprocedure regproc ib;
 int2 regoper if;int4 regoper ib;int8 regoper if;oid regoper ib;regoper oid ib;regoper int4 ab;regoper int8 af;regoper regoperator ib;
 int2 regoperator if;int4 regoperator ib;int8 regoperator if;oid regoperator ib;regoperator oid ib;regoperator int4 ab;
 regoperator int8 af;regoperator regoper ib;
-json jsonb at;jsonb json at;jsonb bool ef;jsonb numeric ef;jsonb int2 ef;jsonb int4 ef;jsonb int8 ef;jsonb float4 ef;jsonb float8 ef`
+pg_node_tree text ib;json jsonb at;jsonb json at;jsonb bool ef;jsonb numeric ef;jsonb int2 ef;jsonb int4 ef;jsonb int8 ef;jsonb float4 ef;jsonb float8 ef`
 
 type castKey struct{ from, to types.OID }
 
@@ -120,20 +120,44 @@ func castFuncs() []decl {
 		}
 		out = append(out, decl{to + "(" + from + ") " + to, e.fn, f, nil})
 	}
+	return append(out, modifierFuncs()...)
+}
+
+// modifierFuncs declares the functions of a type's cast to itself, which apply a modifier: numeric(numeric,int4).
+func modifierFuncs() []decl {
+	var out []decl
+	for _, args := range []string{"bpchar,int4,bool", "varchar,int4,bool", "numeric,int4", "time,int4", "timetz,int4",
+		"timestamp,int4", "timestamptz,int4", "interval,int4"} {
+		name, _, _ := strings.Cut(args, ",")
+		t := mustType(name)
+		out = append(out, decl{sig: name + "(" + args + ") " + name, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			limited := t
+			limited.Mod = int32(a[1].Int())
+			return ApplyMod(a[0], limited, len(a) > 2 && a[2].Bool())
+		}})
+	}
 	return out
 }
 
 // namedLikeType excludes the functions that PostgreSQL names differently from the type.
 func namedLikeType(key castKey) bool {
 	switch key.to {
+	case types.OIDInt8: // Of these types it is the function of oid.
+		switch key.from {
+		case types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRegproc, types.OIDRegprocedure,
+			types.OIDRegoper, types.OIDRegoperator:
+			return false
+		}
+	case types.OIDChar: // Of these types it is the function of text.
+		return key.from != types.OIDBPChar && key.from != types.OIDVarchar
 	case types.OIDOid:
 		return key.from != types.OIDInt2
 	case types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRegproc, types.OIDRegprocedure, types.OIDRegoper, types.OIDRegoperator:
-		return key.from != types.OIDInt2 && key.from != types.OIDInt8
+		return key.from != types.OIDInt2 && key.from != types.OIDInt8 && key.from != types.OIDVarchar
 	case types.OIDBPChar:
 		return key.from != types.OIDBool
 	case types.OIDVarchar:
-		return key.from != types.OIDBool && key.from != types.OIDChar
+		return key.from != types.OIDBool && key.from != types.OIDChar && key.from != types.OIDBPChar
 	}
 	return true
 }
@@ -182,7 +206,7 @@ func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 		return c, true
 	}
 	fromElem, toElem := from.Elem(), to.Elem()
-	if fromElem.Valid() && toElem.Valid() {
+	if fromElem.Valid() && toElem.Valid() && !to.IsVector() {
 		elem, ok := FindCast(fromElem, toElem, context)
 		c.kind, c.inner = castArray, elem
 		return c, ok

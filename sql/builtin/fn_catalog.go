@@ -68,12 +68,10 @@ func catalogFuncs() []decl {
 			return textOrNull(c.Comment(oidArg(a[0]), a[1].Text(), 0))
 		})},
 	}
-	for _, name := range []string{"pg_function_is_visible", "pg_operator_is_visible", "pg_collation_is_visible"} {
-		out = append(out, decl{sig: name + "(oid) bool", flags: stable, fn: constant(types.Bool(true))})
-	}
+	out = append(out, decl{sig: "pg_collation_is_visible(oid) bool", flags: stable, fn: constant(types.Bool(true))})
 	// There are no objects of these kinds.
 	for _, name := range []string{
-		"conversion", "opclass", "opfamily", "statistics_obj", "ts_config", "ts_dict", "ts_parser", "ts_template",
+		"conversion", "statistics_obj", "ts_config", "ts_dict", "ts_parser", "ts_template",
 	} {
 		out = append(out, decl{sig: "pg_" + name + "_is_visible(oid) bool", flags: stable, fn: constant(types.Null)})
 	}
@@ -85,6 +83,7 @@ func catalogFuncs() []decl {
 		return types.Bool(visible), nil
 	})})
 	out = append(out, definitionFuncs()...)
+	out = append(out, procFuncs()...)
 	out = append(out, privilegeFuncs()...)
 	return append(out, roleFuncs()...)
 }
@@ -122,14 +121,9 @@ func definitionFuncs() []decl {
 		{sig: "pg_get_constraintdef(oid,bool) text", flags: stable, fn: constraint},
 		{sig: "pg_get_indexdef(oid) text", flags: stable, fn: index},
 		{sig: "pg_get_indexdef(oid,int4,bool) text", flags: stable, fn: index},
-		// There are no rules, triggers, partitions, statistics objects and user-defined functions to be found by OID.
+		// There are no rules, triggers, partitions and statistics objects to be found by OID.
 		{sig: "pg_get_ruledef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_ruledef(oid,bool) text", flags: stable, fn: constant(types.Null)},
-		{sig: "pg_get_functiondef(oid) text", flags: stable, fn: constant(types.Null)},
-		{sig: "pg_get_function_sqlbody(oid) text", flags: stable, fn: constant(types.Null)},
-		{sig: "pg_get_function_result(oid) text", flags: stable, fn: constant(types.Null)},
-		{sig: "pg_get_function_arguments(oid) text", flags: stable, fn: constant(types.Null)},
-		{sig: "pg_get_function_identity_arguments(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_triggerdef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_triggerdef(oid,bool) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_partkeydef(oid) text", flags: stable, fn: constant(types.Null)},
@@ -137,8 +131,8 @@ func definitionFuncs() []decl {
 		{sig: "pg_get_statisticsobjdef_columns(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_relation_is_publishable(regclass) bool", flags: stable, fn: constant(types.Bool(false))},
 		{sig: "pg_tablespace_location(oid) text", flags: stable, fn: constant(types.Text(""))},
-		{sig: "pg_get_expr(text,oid) text", flags: stable, fn: expression},
-		{sig: "pg_get_expr(text,oid,bool) text", flags: stable, fn: expression},
+		{sig: "pg_get_expr(pg_node_tree,oid) text", flags: stable, fn: expression},
+		{sig: "pg_get_expr(pg_node_tree,oid,bool) text", flags: stable, fn: expression},
 	}
 }
 

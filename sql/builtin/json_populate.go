@@ -9,6 +9,8 @@ import (
 func populateFuncs() []decl {
 	return []decl{
 		{sig: "json_populate_record(anyelement,json) anyelement", bind: populateRecord, flags: nonStrict | stable},
+		// The third argument has no effect in PostgreSQL either.
+		{sig: "json_populate_record(anyelement,json,bool) anyelement", bind: populateRecord, flags: nonStrict | stable},
 		{sig: "jsonb_populate_record(anyelement,jsonb) anyelement", bind: populateRecord, flags: nonStrict | stable},
 	}
 }
@@ -16,6 +18,7 @@ func populateFuncs() []decl {
 func populateSetFuncs() []setDecl {
 	return []setDecl{
 		{sig: "json_populate_recordset(anyelement,json) anyelement", open: populateRecordSet, flags: nonStrict | stable, estimate: 100},
+		{sig: "json_populate_recordset(anyelement,json,bool) anyelement", open: populateRecordSet, flags: nonStrict | stable, estimate: 100},
 		{sig: "jsonb_populate_recordset(anyelement,jsonb) anyelement", open: populateRecordSet, flags: nonStrict | stable, estimate: 100},
 	}
 }

@@ -65,6 +65,7 @@ func compareOps() []decl {
 			pair(info.Name, info.Name, 0, func(_ *Env, a, b types.Datum) int { return types.Compare(a, b, t) })
 		}
 	}
+	pair("oidvector", "oidvector", 0, func(_ *Env, a, b types.Datum) int { return types.Compare(a, b, types.TOidvector) })
 	pair("date", "timestamp", 0, func(_ *Env, a, b types.Datum) int { return compareDateTimestamp(a, b) })
 	pair("timestamp", "date", 0, func(_ *Env, a, b types.Datum) int { return -compareDateTimestamp(b, a) })
 	pair("date", "timestamptz", stable, compareDateTimestamptz)

@@ -31,7 +31,9 @@ type Overload struct {
 	Fn         Func
 
 	declared *Overload            // as declared, with polymorphic types
+	operator bool                 // an operator, which a function evaluates
 	variadic bool                 // the last of the declared Args repeats at least once
+	schema   string               // "": pg_catalog
 	bind     func(*Overload) Func // returns Fn for the resolved types; nil: Fn is set
 }
 
@@ -75,13 +77,19 @@ func parseSignature(sig string) *Overload {
 }
 
 // Signature returns the name and the declared argument types of the function, by the types' internal names: "lower(text)". It
-// identifies a function among all of them. "" for what is no function of its own: a cast in a call's form.
+// identifies a function among all of them, and of an operator it is that of its function. "" for what is no function of its own: a cast in a
+// call's form.
 func (o *Overload) Signature() string {
 	if o.declared == nil {
 		return ""
 	}
-	return SignatureOf(o.declared.Name, o.declared.Args)
+	if o.declared.operator {
+		return operatorFunction(o.declared)
+	}
+	return o.declaredSignature()
 }
+
+func (o *Overload) declaredSignature() string { return SignatureOf(o.declared.Name, o.declared.Args) }
 
 // SignatureOf returns the signature of a function.
 func SignatureOf(name string, args []types.Type) string {

@@ -15,6 +15,7 @@ var errUndetermined = errors.New("polymorphic type is not determined")
 // be the same, and compat for the anycompatible family, in which they have a common type.
 type binding struct {
 	elem, compat         types.Type
+	vector               types.Type // of the arrays of the former family, if they are int2vector or oidvector
 	ranges, compatRanges *types.RangeTypes
 }
 
@@ -23,6 +24,9 @@ func (b binding) actual(t types.Type) types.Type {
 	case types.OIDAnyElement, types.OIDAnyNonArray, types.OIDAnyEnum:
 		return b.elem
 	case types.OIDAnyArray:
+		if b.vector.Valid() {
+			return b.vector
+		}
 		return b.elem.ArrayOf()
 	case types.OIDAnyCompatible, types.OIDAnyCompatibleNonArray:
 		return b.compat
@@ -65,7 +69,7 @@ func (b binding) arrays(declared ...types.Type) error {
 func bindPolymorphic(declared, args []types.Type) (binding, error) {
 	var b binding
 	var compat []types.Type
-	var hasElem, hasEnum, hasCompat, undetermined bool
+	var hasElem, hasEnum, hasCompat, undetermined, plain bool
 	if err := b.bindRanges(declared, args); err != nil {
 		return b, err
 	}
@@ -84,6 +88,11 @@ func bindPolymorphic(declared, args []types.Type) (binding, error) {
 			if d.OID == types.OIDAnyArray {
 				if t = a.Elem().Base(); !a.IsArray() {
 					return b, errNotArray(d, a)
+				}
+				if plain = plain || !a.IsVector(); !plain {
+					b.vector = a
+				} else {
+					b.vector = types.Type{}
 				}
 			}
 			if d.OID == types.OIDAnyEnum {

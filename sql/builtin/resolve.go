@@ -28,6 +28,11 @@ func buildOperators() overloads {
 	m := overloads{}
 	m.add(bitOps(), inetOps(), moneyOps(), pgidOps(), timetzOps(), rangeOps())
 	m.add(compareOps(), arithOps(), stringOps(), timeOps(), arrayOps(), aclOps(), jsonOps(), jsonPathOps())
+	for _, list := range m {
+		for _, o := range list {
+			o.operator = true
+		}
+	}
 	return m
 }
 
@@ -35,7 +40,7 @@ func buildOperators() overloads {
 //
 // Errors: 42883 no function matches, 42725 several do, 42804 a polymorphic type is not determined.
 func ResolveFunc(name string, args []types.Type) (*Overload, error) {
-	candidates := expandVariadics(functions()[name], len(args))
+	candidates := expandVariadics(functionsNamed(name), len(args))
 	o := findExact(candidates, args)
 	if o == nil {
 		if o = castCall(name, args); o != nil {

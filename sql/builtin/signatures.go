@@ -30,27 +30,6 @@ type Signature struct {
 	OrderMatters bool
 }
 
-// String returns what Overload.Signature does.
-func (s *Signature) String() string { return SignatureOf(s.Name, s.Args) }
-
-// Routines returns the signatures of the functions, aggregates and set-returning functions of a name.
-func Routines(name string) []Signature {
-	var out []Signature
-	add := func(kind SignatureKind, o *Overload) {
-		out = append(out, Signature{Kind: kind, Name: o.Name, Args: o.Args, Ret: o.Ret, Variadic: o.variadic, Volatility: o.Volatility})
-	}
-	for _, o := range functions()[name] {
-		add(FunctionSignature, o)
-	}
-	for _, a := range aggregates()[name] {
-		add(AggregateSignature, a.o)
-	}
-	for _, s := range setFuncs()[name] {
-		add(SetFunctionSignature, s.o)
-	}
-	return out
-}
-
 // Signatures returns every declared function, operator, aggregate and set-returning function, ordered
 // by kind and name.
 func Signatures() []Signature {

@@ -181,7 +181,11 @@ func parseVariableBinary(t Type, b []byte, f *Format) (Datum, error) {
 		return ParseText(t, Bytes(b).Text(), f)
 	}
 	if elem := t.Elem(); elem.Valid() {
-		return parseArrayBinary(elem, b, f)
+		d, err := parseArrayBinary(elem, b, f)
+		if err == nil && t.IsVector() {
+			err = checkVector(t, d.Array())
+		}
+		return d, err
 	}
 	if m := t.Methods(); m != nil {
 		return m.receive(b, t.Mod, f)

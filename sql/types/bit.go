@@ -22,18 +22,16 @@ var (
 
 func init() {
 	register(&Methods{
-		Info:      Info{OIDBit, "bit", "bit", 1561, 0, -1, CategoryBit, false, KindBytes},
-		Functions: "bit_",
-		Parse:     func(s string, mod int32, f *Format) (Datum, error) { return parseBits(s, mod, f, limitBit) },
-		Append:    appendBits, Receive: receiveBits(limitBit), Send: sendBits,
+		Info:   Info{OIDBit, "bit", "bit", 1561, 0, -1, CategoryBit, false, KindBytes},
+		Parse:  func(s string, mod int32, f *Format) (Datum, error) { return parseBits(s, mod, f, limitBit) },
+		Append: appendBits, Receive: receiveBits(limitBit), Send: sendBits,
 		ModIn: bitMod("bit"), ModOut: bitModString("bit"), Limit: limitBit,
 	})
 	register(&Methods{
-		Info:      Info{OIDVarbit, "varbit", "bit varying", 1563, 0, -1, CategoryBit, true, KindBytes},
-		Aliases:   []string{"bit varying"},
-		Functions: "varbit_",
-		Parse:     func(s string, mod int32, f *Format) (Datum, error) { return parseBits(s, mod, f, limitVarbit) },
-		Append:    appendBits, Receive: receiveBits(limitVarbit), Send: sendBits,
+		Info:    Info{OIDVarbit, "varbit", "bit varying", 1563, 0, -1, CategoryBit, true, KindBytes},
+		Aliases: []string{"bit varying"},
+		Parse:   func(s string, mod int32, f *Format) (Datum, error) { return parseBits(s, mod, f, limitVarbit) },
+		Append:  appendBits, Receive: receiveBits(limitVarbit), Send: sendBits,
 		ModIn: bitMod("varbit"), ModOut: bitModString("bit varying"), Limit: limitVarbit,
 	})
 }

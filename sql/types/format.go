@@ -63,6 +63,11 @@ type Names interface {
 	// TypeNamed resolves a possibly qualified and quoted name of a user-defined type; 42704 if there is none, 3F000 if its schema does
 	// not exist.
 	TypeNamed(name string) (Type, error)
+	// RoutineName returns the name of a function or an operator as a value of type t prints it: regproc, regprocedure, regoper or
+	// regoperator; false if there is none.
+	RoutineName(t, oid OID) (string, bool)
+	// RoutineOID finds a function or an operator by such a name; 42883 if there is none, 42725 if there are several.
+	RoutineOID(t OID, name string) (OID, error)
 }
 
 // DomainChecker checks values against the constraints of domains.
@@ -188,11 +193,13 @@ func ParseText(t Type, s string, f *Format) (Datum, error) {
 	case OIDRegrole:
 		return parseReg(s, f, Names.RoleOID, pgerror.UndefinedObject, "role")
 	case OIDRegproc, OIDRegprocedure, OIDRegoper, OIDRegoperator:
-		return parseUnnumbered(t, s)
+		return parseRoutine(t, s, f)
 	case OIDACLItem:
 		return parseACLItem(s, f)
 	case OIDVoid:
 		return Text(""), nil
+	case OIDInt2vector, OIDOidvector:
+		return parseVector(t, s)
 	}
 	return parseTimeText(t, s, f)
 }
@@ -238,7 +245,7 @@ func AppendText(dst []byte, d Datum, t Type, f *Format) []byte {
 	switch t.OID {
 	case OIDInt4, OIDInt8, OIDInt2, OIDOid:
 		return appendInt(dst, d.n)
-	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDUnknown, OIDCstring, OIDVoid, OIDJSON, OIDJSONPath:
+	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDUnknown, OIDCstring, OIDVoid, OIDJSON, OIDJSONPath, OIDNodeTree:
 		return append(dst, d.Bytes()...)
 	case OIDChar:
 		return appendInternalChar(dst, d.Bytes())
@@ -278,11 +285,13 @@ func AppendText(dst []byte, d Datum, t Type, f *Format) []byte {
 	case OIDRegrole:
 		return appendReg(dst, d.n, f, Names.QuotedRole)
 	case OIDRegproc, OIDRegprocedure, OIDRegoper, OIDRegoperator:
-		return appendUnnumbered(dst, t, d.n)
+		return appendRoutine(dst, t, d.n, f)
 	case OIDACLItem:
 		return appendACLItem(dst, d, f)
 	case OIDRecord:
 		return appendRecord(dst, d.Record(), f)
+	case OIDInt2vector, OIDOidvector:
+		return appendVector(dst, d.Array())
 	}
 	if t.IsComposite() {
 		return appendRecord(dst, d.Record(), f)

@@ -18,7 +18,7 @@ const (
 
 func init() {
 	register(&Methods{
-		Info: Info{OIDInet, "inet", "inet", 1041, 0, -1, CategoryNetwork, true, KindBytes}, Functions: "inet_", MinMax: true,
+		Info: Info{OIDInet, "inet", "inet", 1041, 0, -1, CategoryNetwork, true, KindBytes}, MinMax: true,
 		Parse:  func(s string, _ int32, _ *Format) (Datum, error) { return parseInet(s, false) },
 		Append: func(dst []byte, d Datum, _ *Format) []byte { return d.Inet().Append(dst, false) },
 		Receive: func(b []byte, _ int32, _ *Format) (Datum, error) {
@@ -27,7 +27,7 @@ func init() {
 		Send: func(dst []byte, d Datum) []byte { return sendInet(dst, d.Inet(), 0) },
 	})
 	register(&Methods{
-		Info: Info{OIDCidr, "cidr", "cidr", 651, 0, -1, CategoryNetwork, false, KindBytes}, Functions: "cidr_", Borrows: OIDInet,
+		Info: Info{OIDCidr, "cidr", "cidr", 651, 0, -1, CategoryNetwork, false, KindBytes}, Borrows: OIDInet,
 		Parse:  func(s string, _ int32, _ *Format) (Datum, error) { return parseInet(s, true) },
 		Append: func(dst []byte, d Datum, _ *Format) []byte { return d.Inet().Append(dst, true) },
 		Receive: func(b []byte, _ int32, _ *Format) (Datum, error) {

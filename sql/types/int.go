@@ -180,20 +180,28 @@ func BoolValue(s string) (v, ok bool) {
 	return false, false
 }
 
-// parseUnnumbered reads a function or an operator by its number. percodb's have names only, so no name has one.
-func parseUnnumbered(t Type, s string) (Datum, error) {
+// parseRoutine reads a function or an operator.
+func parseRoutine(t Type, s string, f *Format) (Datum, error) {
 	switch {
 	case allDigits(s):
 		return parseOid(s)
 	case s == "-" && (t.OID == OIDRegproc || t.OID == OIDRegprocedure):
 		return Int(0), nil
+	case f.Names == nil:
+		return Null, pgerror.New(pgerror.UndefinedFunction, "function or operator \"%s\" does not exist", s)
 	}
-	return Null, pgerror.Unsupported("input of names for type "+t.Info().Name, "Functions and operators have no OIDs: name them where they are used.")
+	oid, err := f.Names.RoutineOID(t.OID, s)
+	return Int(int64(oid)), err
 }
 
-func appendUnnumbered(dst []byte, t Type, n int64) []byte {
+func appendRoutine(dst []byte, t Type, n int64, f *Format) []byte {
 	if n == 0 && (t.OID == OIDRegproc || t.OID == OIDRegprocedure) {
 		return append(dst, '-')
+	}
+	if f.Names != nil && n != 0 {
+		if name, ok := f.Names.RoutineName(t.OID, OID(n)); ok {
+			return append(dst, name...)
+		}
 	}
 	return appendInt(dst, n)
 }

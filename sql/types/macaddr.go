@@ -14,11 +14,11 @@ const (
 
 func init() {
 	register(&Methods{
-		Info: Info{OIDMacaddr, "macaddr", "macaddr", 1040, 0, 6, CategoryUser, false, KindBytes}, Functions: "macaddr_",
+		Info:  Info{OIDMacaddr, "macaddr", "macaddr", 1040, 0, 6, CategoryUser, false, KindBytes},
 		Parse: parseMacaddr, Append: appendMacaddr, Receive: receiveFixed(6), Send: sendBytes,
 	})
 	register(&Methods{
-		Info: Info{OIDMacaddr8, "macaddr8", "macaddr8", 775, 0, 8, CategoryUser, false, KindBytes}, Functions: "macaddr8_",
+		Info:  Info{OIDMacaddr8, "macaddr8", "macaddr8", 775, 0, 8, CategoryUser, false, KindBytes},
 		Parse: parseMacaddr8, Append: appendMacaddr, Send: sendBytes,
 		Receive: func(b []byte, mod int32, f *Format) (Datum, error) {
 			if len(b) == 6 {

@@ -11,8 +11,6 @@ import (
 type Methods struct {
 	Info
 	Aliases []string // names beside Info.Name
-	// Functions begins the names of PostgreSQL's functions in pg_type: "bit_".
-	Functions string
 	// Parse reads the text form. It applies the modifier as an assignment would.
 	Parse func(s string, mod int32, f *Format) (Datum, error)
 	// Append appends the text form.

@@ -14,7 +14,7 @@ const OIDMoney OID = 790
 
 func init() {
 	register(&Methods{
-		Info: Info{OIDMoney, "money", "money", 791, 0, 8, CategoryNumeric, false, KindInt}, Functions: "cash_", MinMax: true,
+		Info: Info{OIDMoney, "money", "money", 791, 0, 8, CategoryNumeric, false, KindInt}, MinMax: true,
 		Parse: parseMoney, Append: appendMoney,
 		Receive: func(b []byte, _ int32, _ *Format) (Datum, error) {
 			if err := requireSize(b, 8); err != nil {

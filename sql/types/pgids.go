@@ -18,8 +18,8 @@ const (
 
 func init() {
 	for _, m := range []*Methods{
-		{Info: Info{OIDXid, "xid", "xid", 1011, 0, 4, CategoryUser, false, KindInt}, Functions: "xid"},
-		{Info: Info{OIDCid, "cid", "cid", 1012, 0, 4, CategoryUser, false, KindInt}, Functions: "cid"},
+		{Info: Info{OIDXid, "xid", "xid", 1011, 0, 4, CategoryUser, false, KindInt}},
+		{Info: Info{OIDCid, "cid", "cid", 1012, 0, 4, CategoryUser, false, KindInt}},
 	} {
 		m.Unordered = true
 		m.Parse = func(s string, _ int32, _ *Format) (Datum, error) { return Int(int64(uint32(leadingNumber(s)))), nil }
@@ -34,17 +34,17 @@ func init() {
 		register(m)
 	}
 	register(&Methods{
-		Info: Info{OIDXid8, "xid8", "xid8", 271, 0, 8, CategoryUser, false, KindBytes}, Functions: "xid8", MinMax: true,
+		Info: Info{OIDXid8, "xid8", "xid8", 271, 0, 8, CategoryUser, false, KindBytes}, MinMax: true,
 		Parse:   func(s string, _ int32, _ *Format) (Datum, error) { return Uint64(leadingNumber(s)), nil },
 		Append:  func(dst []byte, d Datum, _ *Format) []byte { return strconv.AppendUint(dst, d.Uint64(), 10) },
 		Receive: receiveFixed(8), Send: sendBytes,
 	})
 	register(&Methods{
-		Info: Info{OIDLSN, "pg_lsn", "pg_lsn", 3221, 0, 8, CategoryUser, false, KindBytes}, Functions: "pg_lsn_", MinMax: true,
+		Info: Info{OIDLSN, "pg_lsn", "pg_lsn", 3221, 0, 8, CategoryUser, false, KindBytes}, MinMax: true,
 		Parse: parseLSN, Append: appendLSN, Receive: receiveFixed(8), Send: sendBytes,
 	})
 	register(&Methods{
-		Info: Info{OIDTid, "tid", "tid", 1010, 0, 6, CategoryUser, false, KindBytes}, Functions: "tid", MinMax: true,
+		Info: Info{OIDTid, "tid", "tid", 1010, 0, 6, CategoryUser, false, KindBytes}, MinMax: true,
 		Parse: parseTid, Append: appendTid, Receive: receiveFixed(6), Send: sendBytes,
 	})
 }

@@ -64,16 +64,16 @@ func init() {
 		builtinRanges[x.oid], builtinRanges[x.multi] = rt, rt
 		builtinRangeList = append(builtinRangeList, rt)
 		register(&Methods{
-			Info:      Info{x.oid, x.name, x.name, x.array, 0, -1, CategoryRange, false, KindRange},
-			Functions: "range_", SessionInput: times, SessionOutput: times,
+			Info:         Info{x.oid, x.name, x.name, x.array, 0, -1, CategoryRange, false, KindRange},
+			SessionInput: times, SessionOutput: times,
 			Parse:   func(s string, _ int32, f *Format) (Datum, error) { return rt.parse(s, f) },
 			Append:  func(dst []byte, d Datum, f *Format) []byte { return rt.append(dst, d.Range(), f) },
 			Receive: func(b []byte, _ int32, f *Format) (Datum, error) { return rt.receive(b, f) },
 			Send:    func(dst []byte, d Datum) []byte { return rt.send(dst, d.Range()) },
 		})
 		register(&Methods{
-			Info:      Info{x.multi, x.multiName, x.multiName, x.multiArray, 0, -1, CategoryRange, false, KindArray},
-			Functions: "multirange_", SessionInput: times, SessionOutput: times,
+			Info:         Info{x.multi, x.multiName, x.multiName, x.multiArray, 0, -1, CategoryRange, false, KindArray},
+			SessionInput: times, SessionOutput: times,
 			Parse:   func(s string, _ int32, f *Format) (Datum, error) { return rt.parseMulti(s, f) },
 			Append:  func(dst []byte, d Datum, f *Format) []byte { return rt.appendMulti(dst, d, f) },
 			Receive: func(b []byte, _ int32, f *Format) (Datum, error) { return rt.receiveMulti(b, f) },
@@ -108,9 +108,6 @@ func (t Type) IsMultirange() bool {
 	rt := t.Ranges()
 	return rt != nil && rt.Multi.OID == t.OID
 }
-
-// Discrete reports whether the values of the subtype have neighbours.
-func (rt *RangeTypes) Discrete() bool { return rt.next != nil }
 
 func nextInt4(d Datum) (Datum, error) {
 	if d.n == math.MaxInt32 {

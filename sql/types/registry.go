@@ -30,9 +30,13 @@ const (
 
 // The pseudo-types of function declarations; no datum has one.
 const (
+	OIDTableAMHandler        OID = 269
+	OIDIndexAMHandler        OID = 325
 	OIDCstring               OID = 2275
 	OIDAny                   OID = 2276
 	OIDAnyArray              OID = 2277
+	OIDLanguageHandler       OID = 2280
+	OIDInternal              OID = 2281
 	OIDAnyElement            OID = 2283
 	OIDAnyNonArray           OID = 2776
 	OIDAnyEnum               OID = 3500
@@ -108,9 +112,16 @@ var scalarInfos = []Info{
 	{OIDUUID, "uuid", "uuid", 2951, 0, 16, CategoryUser, false, KindBytes},
 	{OIDJSONB, "jsonb", "jsonb", 3807, 0, -1, CategoryUser, false, KindBytes},
 	{OIDJSONPath, "jsonpath", "jsonpath", 4073, 0, -1, CategoryUser, false, KindBytes},
-	{OIDCstring, "cstring", "cstring", 0, 0, -2, CategoryPseudo, false, KindBytes},
+	{OIDCstring, "cstring", "cstring", 1263, 0, -2, CategoryPseudo, false, KindBytes},
 	{OIDTrigger, "trigger", "trigger", 0, 0, 4, CategoryPseudo, false, KindNull},
 	{OIDEventTrigger, "event_trigger", "event_trigger", 0, 0, 4, CategoryPseudo, false, KindNull},
+	{OIDTableAMHandler, "table_am_handler", "table_am_handler", 0, 0, 4, CategoryPseudo, false, KindNull},
+	{OIDIndexAMHandler, "index_am_handler", "index_am_handler", 0, 0, 4, CategoryPseudo, false, KindNull},
+	{OIDLanguageHandler, "language_handler", "language_handler", 0, 0, 4, CategoryPseudo, false, KindNull},
+	{OIDInternal, "internal", "internal", 0, 0, 8, CategoryPseudo, false, KindNull},
+	{OIDInt2vector, "int2vector", "int2vector", 1006, OIDInt2, -1, CategoryArray, false, KindArray},
+	{OIDOidvector, "oidvector", "oidvector", 1013, OIDOid, -1, CategoryArray, false, KindArray},
+	{OIDNodeTree, "pg_node_tree", "pg_node_tree", 0, 0, -1, CategoryInternal, false, KindBytes},
 	{OIDAny, "any", `"any"`, 0, 0, 4, CategoryPseudo, false, KindNull},
 	{OIDAnyArray, "anyarray", "anyarray", 0, 0, -1, CategoryPseudo, false, KindNull},
 	{OIDAnyElement, "anyelement", "anyelement", 0, 0, 4, CategoryPseudo, false, KindNull},
@@ -304,7 +315,7 @@ func (t Type) String() string {
 	if info == nil {
 		return "???"
 	}
-	if info.Elem != 0 {
+	if info.Elem != 0 && !t.IsVector() {
 		return t.Elem().String() + "[]"
 	}
 	if t.Def != nil {
@@ -388,7 +399,7 @@ func Lookup(name string, mods []int, arrayDims int) (Type, error) {
 
 // withDims returns the array type of t; PostgreSQL has one array type for any number of dimensions.
 func withDims(t Type, name string, dims int) (Type, error) {
-	if dims == 0 || t.IsArray() {
+	if dims == 0 || t.IsArray() && !t.IsVector() {
 		return t, nil
 	}
 	a := t.ArrayOf()

@@ -16,7 +16,7 @@ var TTimetz = Type{OID: OIDTimetz, Mod: -1}
 func init() {
 	register(&Methods{
 		Info:    Info{OIDTimetz, "timetz", "time with time zone", 1270, 0, 12, CategoryDateTime, false, KindBytes},
-		Aliases: []string{"time with time zone"}, Functions: "timetz_", MinMax: true, SessionInput: true,
+		Aliases: []string{"time with time zone"}, MinMax: true, SessionInput: true,
 		Parse: parseTimetz, Receive: receiveTimetz,
 		Append: func(dst []byte, d Datum, _ *Format) []byte {
 			t := d.Timetz()

@@ -44,6 +44,9 @@ const (
 	OIDNumeric      OID = 1700
 	OIDRegclass     OID = 2205
 	OIDRegtype      OID = 2206
+	OIDInt2vector   OID = 22
+	OIDOidvector    OID = 30
+	OIDNodeTree     OID = 194 // expressions in the system tables, as texts
 	OIDRegproc      OID = 24
 	OIDRegprocedure OID = 2202
 	OIDRegoper      OID = 2203
@@ -82,6 +85,12 @@ var (
 	TTimestamptz  = Type{OID: OIDTimestamptz, Mod: -1}
 	TInterval     = Type{OID: OIDInterval, Mod: -1}
 	TNumeric      = Type{OID: OIDNumeric, Mod: -1}
+	TInt2vector   = Type{OID: OIDInt2vector, Mod: -1}
+	TOidvector    = Type{OID: OIDOidvector, Mod: -1}
+	TRegproc      = Type{OID: OIDRegproc, Mod: -1}
+	TRegprocedure = Type{OID: OIDRegprocedure, Mod: -1}
+	TRegoper      = Type{OID: OIDRegoper, Mod: -1}
+	TRegoperator  = Type{OID: OIDRegoperator, Mod: -1}
 	TRegclass     = Type{OID: OIDRegclass, Mod: -1}
 	TRegtype      = Type{OID: OIDRegtype, Mod: -1}
 	TRegnamespace = Type{OID: OIDRegnamespace, Mod: -1}
