@@ -18,7 +18,7 @@ type settingCommands struct {
 
 // set is SET, SET LOCAL and RESET.
 func (c *settingCommands) set(n *ast.Set, w ResultWriter) (Tag, error) {
-	block, value := c.tx.phase.shared(), strings.Join(n.Values, ", ")
+	block, value := c.tx.phase.shared(), settings.Join(n.Name, n.Values)
 	if n.Default {
 		return verb("RESET"), c.reset(n, block, w)
 	}

@@ -74,7 +74,7 @@ func (c *systemCommands) alter(ctx context.Context, n *ast.AlterSystem) error {
 			return nil
 		})
 	}
-	value, err := settings.CheckSystem(n.Name, strings.Join(n.Values, ", "))
+	value, err := settings.CheckSystem(n.Name, settings.Join(n.Name, n.Values))
 	if err != nil {
 		return err
 	}

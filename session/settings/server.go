@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -60,6 +61,18 @@ func (s *Settings) MayExamine(f func() bool) { s.mayExamine = f }
 
 func (s *Settings) shows(def *definition) bool {
 	return !def.hidden || s.mayExamine == nil || s.mayExamine()
+}
+
+// Join returns the value of a parameter that SET gives by a list: names of a search path are quoted where they must be.
+func Join(name string, values []string) string {
+	if strings.EqualFold(name, "search_path") {
+		quoted := make([]string, len(values))
+		for i, v := range values {
+			quoted[i] = keyword.QuoteIdent(v)
+		}
+		values = quoted
+	}
+	return strings.Join(values, ", ")
 }
 
 // Initial returns the value of a parameter that neither the server nor the session gives one.
