@@ -118,11 +118,12 @@ func (s *windowStore) makeRoom() error {
 	for !s.mayNot && s.ex.mem.crowded(s.held) {
 		var oldest *windowSegment
 		loaded := 0
-		for _, seg := range s.segs {
+		for i, seg := range s.segs {
 			if !seg.loaded() {
 				continue
 			}
-			if loaded++; seg != s.recent && (oldest == nil || seg.used < oldest.used) {
+			// The last one is being filled: the file would have a part of its rows.
+			if loaded++; seg != s.recent && i < len(s.segs)-1 && (oldest == nil || seg.used < oldest.used) {
 				oldest = seg
 			}
 		}

@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 
+	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -15,10 +17,11 @@ type cursors struct {
 	statements *statements
 	runner     *statementRunner
 	describer  *describer
+	env        *builtin.Env
 }
 
 // declare makes a portal of a query. A cursor WITH HOLD takes all its rows at once, so that it
-// can outlive the transaction; any other reads as it is fetched from, and only forward.
+// can outlive the transaction; any other reads as it is fetched from. What it has read is kept, unless it goes forward only.
 func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
 	if !c.tx.phase.shared() && !n.Hold {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
@@ -38,6 +41,10 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
 	if err := c.plans.prepare(ctx, p, false); err != nil {
 		return err
 	}
+	locks := p.plan != nil && p.plan.Locks != ""
+	if locks && n.Scroll {
+		return pgerror.New(pgerror.FeatureNotSupported, "DECLARE SCROLL CURSOR ... FOR %s is not supported", p.plan.Locks).WithDetail("Scrollable cursors must be READ ONLY.")
+	}
 	if p.plan != nil && len(p.plan.Modifying) > 0 {
 		return pgerror.New(pgerror.FeatureNotSupported, "DECLARE CURSOR must not contain data-modifying statements in WITH")
 	}
@@ -45,6 +52,9 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
 	po.counted = c.plans.meter.Take(mark)
 	po.depth, po.fresh = len(c.tx.savepoints), true
 	po.run = run{planned: true, plan: p.plan, literals: p.statement.Literals, keeps: true}
+	if !n.NoScroll && !locks && p.plan != nil {
+		po.scroll = scroll{rows: executor.NewRowList(p.plan.Root.Columns(), &executor.Runtime{Env: c.env}), bounded: !n.Scroll}
+	}
 	if err := c.open(ctx, po, n.Hold); err != nil {
 		po.close()
 		return err
@@ -67,23 +77,19 @@ func (c *cursors) open(ctx context.Context, po *portal, outlives bool) error {
 	return po.run.runner.Detach(ctx)
 }
 
-// fetch moves a cursor forward and, unless it is MOVE, sends the rows.
+// fetch moves a cursor and, unless it is MOVE, sends the rows.
 func (c *cursors) fetch(ctx context.Context, n *ast.Fetch, q request) (Tag, error) {
 	po := c.portals.cursor(n.Name)
 	if po == nil {
 		return Tag{}, pgerror.New(pgerror.InvalidCursorName, "cursor %q does not exist", n.Name)
 	}
-	count, err := forwardCount(n)
-	if err != nil {
-		return Tag{}, err
-	}
-	out := q.w
+	m := &movement{c: c, ctx: ctx, po: po, w: q.w}
 	if n.Move {
-		out = &rowCollector{discard: true}
+		m.w = discarded
 	} else if err := q.w.Columns(c.describer.columns(po.prepared), q.formats, q.simple); err != nil {
 		return Tag{}, err
 	}
-	rows, err := c.pull(ctx, po, count, out)
+	rows, err := m.run(n)
 	if err != nil {
 		return Tag{}, err
 	}
@@ -91,21 +97,6 @@ func (c *cursors) fetch(ctx context.Context, n *ast.Fetch, q request) (Tag, erro
 		return Tag{Verb: "MOVE", Rows: rows}, nil
 	}
 	return Tag{Verb: "FETCH", Rows: rows}, nil
-}
-
-// forwardCount returns how many rows to move on, 0 for all that remain.
-func forwardCount(n *ast.Fetch) (int, error) {
-	switch n.Direction {
-	case "NEXT", "FORWARD":
-		if n.All {
-			return 0, nil
-		}
-		if n.Count > 0 {
-			return int(n.Count), nil
-		}
-	}
-	return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "cursor can only scan forward").
-		WithHint("percodb's cursors go forward: use FETCH NEXT, FORWARD n or FORWARD ALL.")
 }
 
 // pull runs a cursor for count rows, 0 for all that remain.

@@ -277,6 +277,7 @@ func (s *Session) executePortal(po *portal, maxRows int, last bool, w ResultWrit
 		err = po.sendTaken(maxRows, w)
 	default:
 		startStatement(&s.env)
+		po.scroll.stop() // Its place is known to FETCH only.
 		if !po.started {
 			err = s.startPortal(po, maxRows, last, w)
 		}

@@ -171,7 +171,7 @@ func TestCursors(t *testing.T) {
 		delete from t → DELETE 3; T
 		fetch all from a → columns id; row 3; FETCH 1; T
 		fetch a → columns id; FETCH 0; T
-		fetch backward from a → error 55000; E
+		fetch backward from a → columns id; row 3; FETCH 1; T
 		rollback → ROLLBACK; I
 		fetch a → error 34000; I
 		begin → BEGIN; T

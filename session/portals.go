@@ -22,6 +22,7 @@ type portal struct {
 	done     bool
 	view     uint64   // under which the plan was found to hold (transaction.views)
 	cursor   bool     // made by DECLARE
+	scroll   scroll   // of a cursor
 	depth    int      // how many savepoints there were: ROLLBACK TO one of them leaves it open
 	columns  []Column // of taken, in a portal without plan
 	fresh    bool     // made in the running transaction, with which it goes if that fails
@@ -39,6 +40,7 @@ func (po *portal) reads() bool { return po.run.runner != nil && !po.outlives }
 func (po *portal) close() {
 	// The transaction ends, or the client has closed the portal: the error has no recipient.
 	_ = po.run.close()
+	po.scroll.stop()
 	if po.counted > 0 {
 		po.memory.Shrink(po.counted)
 		po.counted = 0

@@ -274,7 +274,7 @@ func (s *Session) connect(ctx context.Context) {
 		blocks:    blocks{tx: tx, travel: &s.travel},
 		settings:  settingCommands{tx: tx, settings: s.settings, describer: &s.describer},
 		prepared:  preparedCommands{tx: tx, statements: &s.statements, plans: &s.plans, runner: &s.runner},
-		cursors:   cursors{tx: tx, portals: &s.portals, plans: &s.plans, statements: &s.statements, runner: &s.runner, describer: &s.describer},
+		cursors:   cursors{tx: tx, portals: &s.portals, plans: &s.plans, statements: &s.statements, runner: &s.runner, describer: &s.describer, env: &s.env},
 		copies:    copyCommands{tx: tx, plans: &s.plans, portals: &s.portals, runner: &s.runner, env: env},
 		explain:   explainCommands{plans: &s.plans, prepared: &s.commands.prepared, runner: &s.runner, settings: s.settings},
 		system:    systemCommands{tx: tx, deps: deps, collection: &s.collection},
