@@ -126,11 +126,13 @@ func (sc *scope) windowFunction(name string, e *ast.Call) (*WindowCall, types.Ty
 		call.Func, err = builtin.ResolveWindowFunc(name, ts)
 		if err == nil {
 			want, ret = call.Func.Args, call.Func.Ret
+			sc.b.needFunction(call.Func)
 		}
 	case e.ArgNames == nil && builtin.IsAggregate(name):
 		call.Agg, err = builtin.ResolveAggregate(name, ts)
 		if err == nil {
 			want, ret = call.Agg.Args, call.Agg.Ret
+			sc.b.needFunction(call.Agg)
 		}
 	default:
 		_, err = sc.b.function(name, args, ts, pos)

@@ -69,6 +69,7 @@ func (b *binder) cast(e expr.Scalar, t types.Type, how castContext, pos int) (ex
 }
 
 func (b *binder) newCast(e expr.Scalar, t types.Type, c *builtin.Cast, how castContext) expr.Scalar {
+	b.needFunction(c)
 	x := &expr.Cast{X: e, Typ: t, Fn: c, Implicit: how != castExplicit}
 	if c.NoOp() {
 		x.Fn = nil
@@ -294,6 +295,7 @@ func requireOrder(t types.Type, pos int) error {
 // operator makes L op R.
 func (b *binder) operator(op string, l, r expr.Scalar, pos int) (expr.Scalar, error) {
 	l, r = undomain(l), undomain(r)
+	b.needOperator(op, l.Type(), r.Type())
 	if x, err := b.commonOperator(op, l, r, pos); x != nil || err != nil {
 		return x, err
 	}
@@ -388,6 +390,7 @@ func (b *binder) prefixOperator(op string, x expr.Scalar, pos int) (expr.Scalar,
 	if err != nil {
 		return nil, at(err, pos)
 	}
+	b.needFunction(fn)
 	args := []expr.Scalar{x}
 	if err := b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err

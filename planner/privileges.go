@@ -8,6 +8,7 @@ import (
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // Need is a privilege that running a plan needs: on a relation and its columns, USAGE of a schema that the statement names, or EXECUTE
@@ -53,13 +54,11 @@ func (b *binder) needSchema(name ast.TableName) {
 // needFunction adds the use of a function, by its signature. Only functions whose privileges somebody has changed are listed: all roles
 // may use the others. AS OF SYSTEM TIME lists every function, since the privileges of the present decide. A plan is made anew when such privileges change (Plan.ObjectsVersion).
 func (b *binder) needFunction(f interface{ Signature() string }) {
-	grants := b.r.Grants()
-	past := b.travels != nil && b.travels.AsOf() != nil
-	if len(grants.Objects) == 0 && !past {
+	if !b.checksFunctions() {
 		return
 	}
 	signature := f.Signature()
-	if signature == "" || !past && grants.ObjectACL(acl.Function, signature) == nil {
+	if signature == "" || !b.past() && b.r.Grants().ObjectACL(acl.Function, signature) == nil {
 		return
 	}
 	for _, n := range b.needs {
@@ -68,6 +67,22 @@ func (b *binder) needFunction(f interface{ Signature() string }) {
 		}
 	}
 	b.needs = append(b.needs, &Need{Function: signature, Privileges: acl.Execute})
+}
+
+// past reports whether the statement reads as of a time.
+func (b *binder) past() bool { return b.travels != nil && b.travels.AsOf() != nil }
+
+// checksFunctions reports whether there are functions that not every role may use.
+func (b *binder) checksFunctions() bool { return len(b.r.Grants().Objects) > 0 || b.past() }
+
+// needOperator adds the use of the function behind an operator; l is the zero Type for a prefix operator.
+func (b *binder) needOperator(op string, l, r types.Type) {
+	if !b.checksFunctions() {
+		return
+	}
+	if fn, err := builtin.ResolveOperator(op, l, r); err == nil { // The caller reports the error.
+		b.needFunction(fn)
+	}
 }
 
 // selectColumn notes that the statement reads a column.

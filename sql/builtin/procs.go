@@ -73,6 +73,21 @@ func operatorFunction(o *Overload) string {
 	return ""
 }
 
+// Signature returns that of the function by which the cast converts, "" if it needs none.
+func (c *Cast) Signature() string {
+	if c.inner != nil {
+		return c.inner.Signature()
+	}
+	row, ok := pgdata.Casts().Find(formatOID(c.From.Underlying().OID), formatOID(c.To.Underlying().OID))
+	if !ok {
+		return ""
+	}
+	if p := ProcByOID(types.OID(pgdata.Casts().Number(row, "castfunc"))); p != nil {
+		return p.Signature
+	}
+	return ""
+}
+
 // OperatorRows returns the rows of pgdata.Operators that there are. The slice must not be changed.
 func OperatorRows() []int { return procTable().operators }
 

@@ -12,7 +12,12 @@ type WindowFunc struct {
 	Kind WindowKind
 	Args []types.Type // coerce the arguments to these
 	Ret  types.Type
+
+	declared *Overload
 }
+
+// Signature returns that of the declared function, as Overload.Signature does.
+func (f *WindowFunc) Signature() string { return f.declared.Signature() }
 
 // WindowKind is what a window function computes.
 type WindowKind uint8
@@ -91,5 +96,5 @@ func ResolveWindowFunc(name string, args []types.Type) (*WindowFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &WindowFunc{Name: name, Kind: kind, Args: o.Args, Ret: o.Ret}, nil
+	return &WindowFunc{Name: name, Kind: kind, Args: o.Args, Ret: o.Ret, declared: chosen}, nil
 }
