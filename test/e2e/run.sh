@@ -104,6 +104,24 @@ bench "pgbench TPC-B" -n -c 1 -T 3
 PERCODB_TEST_PG_DSN="postgres://postgres@127.0.0.1:$port/percodb" go test -count=1 ./bench/tpce/... >"$work/out" 2>&1 || fail "tests of bench tpce: $(cat "$work/out")"
 echo "ok   tests of bench tpce on percodb"
 
+# An ordinary role with a schema of its own, and the programs that come with PostgreSQL.
+sql -c 'create role owner login' -c 'create schema own authorization owner' -c 'alter role owner set search_path = own' >/dev/null
+pgbench -h 127.0.0.1 -p "$port" -U owner -i -s 1 -q percodb >"$work/out" 2>&1 || fail "pgbench -i as an ordinary role: $(cat "$work/out")"
+out=$(pgbench -h 127.0.0.1 -p "$port" -U owner -n -c 2 -T 1 percodb 2>&1) && grep -q 'number of failed transactions: 0' <<<"$out" || fail "pgbench as an ordinary role: $out"
+expect "an ordinary role cannot read others' tables" 'ERROR:  permission denied for table account' \
+  bash -c "psql -h 127.0.0.1 -p $port -U owner -d percodb -XAtqc 'table public.account' 2>&1 || true"
+pg_isready -q -h 127.0.0.1 -p "$port" || fail "pg_isready"
+createuser -h 127.0.0.1 -p "$port" -U postgres worker && dropuser -h 127.0.0.1 -p "$port" -U postgres worker || fail "createuser, dropuser"
+if createuser -h 127.0.0.1 -p "$port" -U owner worker 2>"$work/out"; then fail "an ordinary role creates roles"; fi
+sql -c "alter role owner password 'first'" >/dev/null
+pg_dumpall -h 127.0.0.1 -p "$port" -U postgres -l percodb -g >"$work/globals" 2>"$work/out" || fail "pg_dumpall -g: $(cat "$work/out")"
+verifier=$(sql -c "select rolpassword from pg_authid where rolname = 'owner'")
+sql -c 'drop owned by owner cascade' -c 'drop role owner' >/dev/null
+grep -v 'ROLE postgres' "$work/globals" | sql >"$work/out" 2>&1 || fail "loading pg_dumpall -g: $(cat "$work/out")"
+expect "roles of pg_dumpall -g" "$verifier|t|{search_path=own}" \
+  sql -c "select rolpassword, rolcanlogin, setconfig from pg_authid r join pg_db_role_setting on setrole = r.oid where rolname = 'owner'"
+echo "ok   an ordinary role, and PostgreSQL's programs"
+
 kill9
 start
 expect "history after kill -9" 't' sql -c 'select count(*) > 0 from pgbench_history'
