@@ -303,7 +303,7 @@ func (b *binder) operator(op string, l, r expr.Scalar, pos int) (expr.Scalar, er
 	if err != nil {
 		return nil, at(err, pos)
 	}
-	if cmp := expr.ParseCmpOp(op); cmp != 0 && !comparable(cmp, fn.Args[0]) {
+	if cmp := expr.ParseCmpOp(op); cmp != 0 && fn.Args[0].IsArray() && !comparable(cmp, fn.Args[0]) {
 		return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", fn.Args[0].Elem())
 	}
 	args := []expr.Scalar{l, r}

@@ -176,6 +176,9 @@ func isInteger(t types.Type) bool {
 
 // CompareClass returns the type under which values of l and r compare, when they do so as they are.
 func CompareClass(l, r types.Type) (types.Type, bool) {
+	if m := l.Underlying().Methods(); m != nil && m.NoEquality {
+		return types.Type{}, false // Its operators compare something else than the datums.
+	}
 	l, r = l.Underlying(), r.Underlying()
 	switch {
 	case isInteger(l) && isInteger(r):

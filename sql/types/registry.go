@@ -11,21 +11,22 @@ type Category byte
 
 // The categories of the types percodb has.
 const (
-	CategoryArray    Category = 'A'
-	CategoryBit      Category = 'V'
-	CategoryBoolean  Category = 'B'
-	CategoryRow      Category = 'C'
-	CategoryRange    Category = 'R'
-	CategoryDateTime Category = 'D'
-	CategoryEnum     Category = 'E'
-	CategoryNetwork  Category = 'I'
-	CategoryNumeric  Category = 'N'
-	CategoryPseudo   Category = 'P'
-	CategoryString   Category = 'S'
-	CategoryTimespan Category = 'T'
-	CategoryUser     Category = 'U'
-	CategoryUnknown  Category = 'X'
-	CategoryInternal Category = 'Z' // "char"
+	CategoryArray     Category = 'A'
+	CategoryBit       Category = 'V'
+	CategoryBoolean   Category = 'B'
+	CategoryRow       Category = 'C'
+	CategoryRange     Category = 'R'
+	CategoryDateTime  Category = 'D'
+	CategoryEnum      Category = 'E'
+	CategoryGeometric Category = 'G'
+	CategoryNetwork   Category = 'I'
+	CategoryNumeric   Category = 'N'
+	CategoryPseudo    Category = 'P'
+	CategoryString    Category = 'S'
+	CategoryTimespan  Category = 'T'
+	CategoryUser      Category = 'U'
+	CategoryUnknown   Category = 'X'
+	CategoryInternal  Category = 'Z' // "char"
 )
 
 // The pseudo-types of function declarations; no datum has one.
@@ -435,8 +436,6 @@ func trimBrackets(name string) (dims int) {
 
 // unsupportedTypes are PostgreSQL's types that percodb does not have, which an error reports.
 var unsupportedTypes = map[string]string{
-	"xml":   "xml",
-	"point": "point",
-	"line":  "line", "lseg": "lseg", "box": "box", "path": "path", "polygon": "polygon", "circle": "circle",
+	"xml":      "xml",
 	"tsvector": "tsvector", "tsquery": "tsquery",
 }
