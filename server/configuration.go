@@ -65,7 +65,7 @@ func OpenConfiguration(ctx context.Context, opts ConfigurationOptions) (*Configu
 	}
 	access := opts.Access
 	access.Reach = reach(opts.Listen, opts.SocketDir)
-	policy := policyOf(values)
+	policy := c.policyOf(values)
 	if access.Timeout = policy.Timeout; access.Rules == "" {
 		access.Rules = policy.Rules
 	}
@@ -128,11 +128,14 @@ func (c *Configuration) compute(stored map[string]string, before settings.Server
 	return values, errors.Join(errs...)
 }
 
-// policyOf returns the part of the values that the gate obeys.
-func policyOf(values settings.Server) auth.Policy {
-	timeout, err := settings.ParseSeconds(values[settings.AuthenticationTimeout].Value)
-	if err != nil {
-		timeout = auth.DefaultTimeout
+// policyOf returns the part of the values that the gate obeys. A flag may give a timeout that is no number of seconds.
+func (c *Configuration) policyOf(values settings.Server) auth.Policy {
+	timeout := c.opts.Access.Timeout
+	if timeout <= 0 {
+		var err error
+		if timeout, err = settings.ParseSeconds(values[settings.AuthenticationTimeout].Value); err != nil {
+			timeout = auth.DefaultTimeout
+		}
 	}
 	return auth.Policy{Rules: cmp.Or(values[settings.Rules].Value, auth.DefaultRules), Timeout: timeout}
 }
@@ -196,7 +199,7 @@ func (c *Configuration) Load(ctx context.Context) {
 	before := *c.values.Load()
 	stored, err := c.opts.Catalog.System(ctx)
 	if err != nil {
-		policy := policyOf(before)
+		policy := c.policyOf(before)
 		policy.Err = fmt.Errorf("what ALTER SYSTEM has stored could not be read: %w", err)
 		c.gate.Reload(policy)
 		return
@@ -214,7 +217,7 @@ func (c *Configuration) Load(ctx context.Context) {
 			c.opts.Logger.Warn("a setting is in force after a restart", "setting", name)
 		}
 	}
-	policy := policyOf(values)
+	policy := c.policyOf(values)
 	policy.Err = invalid
 	c.values.Store(&values)
 	c.gate.Reload(policy)
