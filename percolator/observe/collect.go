@@ -17,7 +17,9 @@ import (
 // means that one of them was needed meanwhile, and that nothing was deleted.
 //
 // An acknowledgement is needed as long as a cell may be read that it covers. So there must be no cell, and its removal
-// must be durable: the logs of the rows' shards are synced after the look, and no shard has restarted since before it.
+// must be durable: the logs of the rows' shards are synced after the look, and no shard has restarted since before it. Nor
+// may a cell be yet to come: a change that was seen through the lock of its committed transaction has none before the lock is
+// resolved.
 func (o *Observer) Collect(ctx context.Context, db *percolator.DB, limit int, from []byte) (deleted int, next []byte, _ error) {
 	t, err := db.BeginTxn(ctx, percolator.TxnOptions{})
 	if err != nil {
@@ -27,6 +29,10 @@ func (o *Observer) Collect(ctx context.Context, db *percolator.DB, limit int, fr
 	rows, next, err := o.goneRows(ctx, t, limit, from)
 	if err != nil || len(rows) == 0 {
 		return 0, next, err
+	}
+	locked := kv.Span{Start: rows[0].Key, End: append(bytes.Clone(rows[len(rows)-1].Key), 0)}
+	if err := o.Cells.Settle(ctx, locked, t.ReadTS()); err != nil {
+		return 0, nil, err
 	}
 	gone, err := o.durablyAbsent(ctx, rows)
 	if err != nil {

@@ -25,15 +25,25 @@ type fixture struct {
 	db *percolator.DB
 	o  *Observer
 	// shard is the store.
-	shard *restartingShard
+	shard  *restartingShard
+	router kv.Router
 }
 
-// restartingShard appears to have restarted before each SyncLog, if restarting.
+// restartingShard appears to have restarted before each SyncLog, if restarting. It resolves no locks if holding.
 type restartingShard struct {
 	kv.Shard
-	restarting atomic.Bool
-	runs       atomic.Uint64
+	restarting, holding atomic.Bool
+	runs                atomic.Uint64
 }
+
+func (s *restartingShard) ResolveLock(ctx context.Context, req *kv.ResolveLockRequest) error {
+	if s.holding.Load() {
+		return errHolding
+	}
+	return s.Shard.ResolveLock(ctx, req)
+}
+
+var errHolding = errors.New("locks are not resolved")
 
 func (s *restartingShard) SyncLog(ctx context.Context) (run uint64, err error) {
 	if run, err = s.Shard.SyncLog(ctx); s.restarting.Load() {
@@ -75,7 +85,7 @@ func newFixture(t testing.TB, opts percolator.Options) *fixture {
 	router := &wrappedRouter{Router: store.Router(), shard: &restartingShard{Shard: store}}
 	db := percolator.New(router, oracle, opts)
 	t.Cleanup(func() { db.Close() })
-	return &fixture{t: t, db: db, shard: router.shard, o: &Observer{ID: observerID, Cells: db.Observers(), Rows: []byte("r/"), Acks: []byte("a/")}}
+	return &fixture{t: t, db: db, shard: router.shard, router: router, o: &Observer{ID: observerID, Cells: db.Observers(), Rows: []byte("r/"), Acks: []byte("a/")}}
 }
 
 func rowKey(i int) []byte { return fmt.Appendf(nil, "r/%03d", i) }
@@ -97,6 +107,32 @@ func (f *fixture) write(i, n int) tso.Timestamp {
 	}
 	txn.Notify(notified)
 	return f.commit(txn)
+}
+
+// deleteLocked commits the deletion of a row by its primary alone: the row stays locked, and has no cell.
+func (f *fixture) deleteLocked(i int) tso.Timestamp {
+	f.t.Helper()
+	now := func() tso.Timestamp {
+		ts, err := f.db.Timestamp(f.t.Context())
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		return ts
+	}
+	desc, _, err := f.router.Locate(f.t.Context(), rowKey(i))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	primary, refs, start := []byte("p"), []kv.RangeRef{desc.Ref()}, now()
+	if _, err := f.shard.Prewrite(f.t.Context(), &kv.PrewriteRequest{Ranges: refs, Primary: primary, StartTS: start, TTLMillis: 3000, Notify: []kv.NotifySet{*notified},
+		Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: primary}, {Op: mvcc.OpDelete, Key: rowKey(i), Notify: 1}}}); err != nil {
+		f.t.Fatal(err)
+	}
+	ts := now()
+	if err := f.shard.Commit(f.t.Context(), &kv.CommitRequest{Ranges: refs, Keys: [][]byte{primary}, StartTS: start, CommitTS: ts, Primary: true}); err != nil {
+		f.t.Fatal(err)
+	}
+	return ts
 }
 
 func (f *fixture) begin(opts percolator.TxnOptions) *percolator.Txn {

@@ -337,6 +337,46 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// Goal: the acknowledgement of a deletion that was seen through the lock of its committed transaction is not collected before the
+// deletion has its cell: otherwise that would be delivered again. Method: a shard that resolves no locks until the deletion is delivered.
+func TestCollectWaitsForCellsOfLocks(t *testing.T) {
+	ctx := t.Context()
+	f := newFixture(t, percolator.Options{})
+	deliver := func(cells []kv.NotifyCell, want int) {
+		t.Helper()
+		txn := f.begin(percolator.TxnOptions{})
+		c := f.claim(txn, cells)
+		if len(c.Changes) != want {
+			t.Fatalf("%+v are delivered, want %d", c.Changes, want)
+		}
+		if err := project(ctx, txn, c); err != nil {
+			t.Fatal(err)
+		}
+		f.commit(txn)
+		if err := c.Clear(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	collect := func(want int) {
+		t.Helper()
+		if n, _, err := f.o.Collect(ctx, f.db, 10, nil); err != nil || n != want {
+			t.Fatalf("collected %d, %v; want %d", n, err, want)
+		}
+	}
+	f.write(1, 5)
+	deliver(f.pending(), 1)
+	f.shard.holding.Store(true)
+	deleted := f.deleteLocked(1)
+	if cells := f.pending(); len(cells) != 0 {
+		t.Fatalf("the cell is there: %+v", cells)
+	}
+	deliver([]kv.NotifyCell{{Key: rowKey(1), Latest: deleted}}, 1)
+	f.shard.holding.Store(false)
+	collect(0)
+	deliver(f.pending(), 0)
+	collect(1)
+}
+
 // Goal: the newest change in the snapshot and the hop are reported; a change after the snapshot is left for later, also
 // if it makes the cell appear again that the worker has read before, and that was cleared since.
 func TestClaimReports(t *testing.T) {
