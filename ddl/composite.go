@@ -90,6 +90,9 @@ func holdsType(t types.Type, oid types.OID) bool {
 	if elem := t.Elem(); elem.Valid() {
 		return holdsType(elem, oid)
 	}
+	if rt := t.Ranges(); rt != nil && t.OID != oid {
+		return rt.Range.OID == oid || holdsType(rt.Sub, oid)
+	}
 	if t.IsComposite() && t.OID != oid {
 		return slices.ContainsFunc(t.Def.Fields, func(f types.Field) bool { return holdsType(f.Type, oid) })
 	}
