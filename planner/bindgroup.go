@@ -129,6 +129,9 @@ func (g *grouper) sameSubquery(a, b *expr.Subquery) bool {
 // check accepts a column that the group determines: a key, an aggregate, another query's, a column
 // of a table whose primary key is grouped by.
 func (g *grouper) check(c *expr.Column) error {
+	if !g.keys.has(c.ID) && slices.ContainsFunc(g.sb.sel.groupSets, func(s setProjection) bool { return s.id == c.ID }) {
+		return pgerror.Unsupported("grouping by one column of a set-returning function in the select list beside others of it", "Call the function in FROM.").At(c.Pos)
+	}
 	if g.keys.has(c.ID) || !g.sb.sel.own.has(c.ID) {
 		return nil
 	}
