@@ -28,7 +28,9 @@ func (sb *selectBinder) group() error {
 		g.ids = append(g.ids, groupedExpr{x, sb.b.newColumn("group", x.Type())})
 	}
 	sb.groupIDs = g.ids
-	sb.splitSets()
+	if err := sb.splitSets(); err != nil {
+		return err
+	}
 	for i := range sb.sel.aggs {
 		g.keys.add(sb.sel.aggs[i].id)
 	}
@@ -61,8 +63,9 @@ func (sb *selectBinder) group() error {
 	return firstErr
 }
 
-// splitSets takes the set-returning functions that are grouped by from those that run above the grouping.
-func (sb *selectBinder) splitSets() {
+// splitSets takes the set-returning functions that are grouped by from those that run above the grouping. Neither an aggregate nor a
+// window function can be an argument of one that is grouped by.
+func (sb *selectBinder) splitSets() error {
 	var grouped colSet
 	for _, x := range sb.groups {
 		addUsed(x, &grouped)
@@ -73,6 +76,23 @@ func (sb *selectBinder) splitSets() {
 		}
 		return grouped.has(s.id)
 	})
+	var below colSet
+	for _, s := range sb.sel.groupSets {
+		for _, arg := range s.args {
+			addUsed(arg, &below)
+		}
+	}
+	for _, a := range sb.sel.aggs {
+		if below.has(a.id) {
+			return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in GROUP BY")
+		}
+	}
+	for _, w := range sb.sel.windows {
+		if slices.ContainsFunc(w.calls, func(c windowing) bool { return below.has(c.id) }) {
+			return pgerror.New(pgerror.WindowingError, "window functions are not allowed in GROUP BY")
+		}
+	}
+	return nil
 }
 
 // groupID returns the column made for a computed key, -1 for a column of FROM.
