@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -54,6 +55,24 @@ func (d *TypeDescriptor) Clone() *TypeDescriptor {
 	c.Checks = slices.Clone(d.Checks)
 	c.Fields = slices.Clone(d.Fields)
 	return &c
+}
+
+// EffectiveACL returns the type's privileges, those by default included.
+func (d *TypeDescriptor) EffectiveACL() acl.List { return d.ACL.Or(acl.Type, d.OwnerOID()) }
+
+// sameDefinition reports whether two versions of a type differ in nothing but owner and privileges.
+func (d *TypeDescriptor) sameDefinition(other *TypeDescriptor) bool {
+	if d.Version == other.Version {
+		return true
+	}
+	other = other.Clone()
+	other.Version, other.Owned = d.Version, d.Owned
+	return bytes.Equal(encode(d), encode(other))
+}
+
+// hasPrivilegesOf reports whether two versions of a type have the same owner and privileges.
+func (d *TypeDescriptor) hasPrivilegesOf(other *TypeDescriptor) bool {
+	return bytes.Equal(encode(&d.Owned), encode(&other.Owned))
 }
 
 // define makes def, and that of the types on which it depends.
@@ -143,16 +162,7 @@ func (t *Types) sameDefinitions(other *Types) bool {
 		return false
 	}
 	for _, d := range t.list {
-		o := other.byOID[types.OID(d.ID)]
-		if o == nil {
-			return false
-		}
-		if d.Version == o.Version {
-			continue
-		}
-		o = o.Clone()
-		o.Version, o.Owned = d.Version, d.Owned
-		if !bytes.Equal(encode(d), encode(o)) {
+		if o := other.byOID[types.OID(d.ID)]; o == nil || !d.sameDefinition(o) {
 			return false
 		}
 	}
@@ -210,6 +220,28 @@ func loadTypes(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
 	})
 	return all, nil
+}
+
+// TypeACL returns the privileges on one of the types, which may be PostgreSQL's, those by default included, and its owner. Those on an array
+// type are its elements'.
+func (g *Grants) TypeACL(all *Types, t types.Type) (list acl.List, owner uint32) {
+	if elem := t.Elem(); elem.Valid() {
+		t = elem
+	}
+	if t.OID < types.FirstUserOID {
+		return g.EffectiveObjectACL(acl.Type, t.Info().Name), BootstrapSuperuser
+	}
+	d := all.byOID[t.OID]
+	if d == nil {
+		return nil, BootstrapSuperuser // It has been dropped.
+	}
+	return d.EffectiveACL(), d.OwnerOID()
+}
+
+// Type returns which of the privileges the role has on one of the types.
+func (a *Access) Type(all *Types, t types.Type, want acl.Privileges) acl.Privileges {
+	list, owner := a.Grants.TypeACL(all, t)
+	return a.has(list, owner, want, false)
 }
 
 // AddedNow is the EnumLabel.Added of a label that PutType is about to add.

@@ -38,7 +38,7 @@ func (w *wrote) typ(id uint64) {
 }
 
 // overtaken reports whether others have changed, between base and now, an object that the transaction has written, but for the relations
-// of merged.
+// and types of merged.
 func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
 	for _, id := range w.relations {
 		if base.versionOf(id) != now.versionOf(id) && !slices.Contains(merged, id) && !base.byID[id].analyzed(now.byID[id]) {
@@ -51,8 +51,7 @@ func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
 		}
 	}
 	for _, id := range w.types {
-		a, b := base.types.ByOID(types.OID(id)), now.types.ByOID(types.OID(id))
-		if (a == nil) != (b == nil) || a != nil && a.Version != b.Version {
+		if base.types.versionOf(id) != now.types.versionOf(id) && !slices.Contains(merged, id) {
 			return true
 		}
 	}
@@ -63,6 +62,14 @@ func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
 func (s *schemaSnapshot) versionOf(id uint64) uint64 {
 	if t := s.byID[id]; t != nil {
 		return t.Version
+	}
+	return 0
+}
+
+// versionOf returns the Version of a type, 0 if it does not exist.
+func (t *Types) versionOf(id uint64) uint64 {
+	if d := t.byOID[types.OID(id)]; d != nil {
+		return d.Version
 	}
 	return 0
 }
@@ -107,8 +114,8 @@ func (ch *Change) meet(ctx context.Context) (*schemaSnapshot, error) {
 	return final, err
 }
 
-// merge writes the descriptors of relations of which one transaction has changed the privileges or statistics and the other one the rest, and
-// returns these relations. The schema's version is locked, so that nobody else changes them.
+// merge writes the descriptors of relations and types of which one transaction has changed the privileges or statistics and the other one the
+// rest, and returns these. The schema's version is locked, so that nobody else changes them.
 func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Timestamp) (merged []uint64, err error) {
 	version, err := ch.bump(ctx)
 	if err != nil {
@@ -138,6 +145,25 @@ func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Tim
 		}
 		merged = append(merged, id)
 	}
+	for _, id := range ch.wrote.types {
+		if ch.base.types.versionOf(id) == theirs.types.versionOf(id) {
+			continue
+		}
+		oid := types.OID(id)
+		d := mergeType(ch.base.types.byOID[oid], own.types.byOID[oid], theirs.types.byOID[oid])
+		if d == nil {
+			continue
+		}
+		key := idKey(wordType, id)
+		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, key); err != nil {
+			return nil, err
+		}
+		d.Version = version
+		if err := ch.txn.Put(key, encode(d)); err != nil {
+			return nil, err
+		}
+		merged = append(merged, id)
+	}
 	if len(merged) > 0 { // own is cached under the version.
 		_, err = ch.bump(ctx)
 	}
@@ -160,6 +186,21 @@ func mergeRelation(base, own, theirs *TableDescriptor) (merged *TableDescriptor)
 	}
 	if merged.StatsVersion = own.StatsVersion; own.StatsVersion == base.StatsVersion {
 		merged.StatsVersion = theirs.StatsVersion
+	}
+	return merged
+}
+
+// mergeType is mergeRelation for types.
+func mergeType(base, own, theirs *TypeDescriptor) (merged *TypeDescriptor) {
+	switch {
+	case base == nil || own == nil || theirs == nil:
+		return nil
+	case base.sameDefinition(theirs) && own.hasPrivilegesOf(base):
+		merged = own.Clone()
+		merged.Owned = theirs.Owned
+	case base.sameDefinition(own) && theirs.hasPrivilegesOf(base):
+		merged = theirs.Clone()
+		merged.Owned = own.Owned
 	}
 	return merged
 }
@@ -255,6 +296,11 @@ func (s *schemaSnapshot) sameDefinitions(other *schemaSnapshot) bool {
 func (s *schemaSnapshot) samePrivileges(other *schemaSnapshot) bool {
 	for id, t := range s.byID {
 		if o := other.byID[id]; o != nil && o.Version != t.Version && !t.hasPrivilegesOf(o) {
+			return false
+		}
+	}
+	for _, d := range s.types.list {
+		if o := other.types.byOID[types.OID(d.ID)]; o != nil && o.Version != d.Version && !d.hasPrivilegesOf(o) {
 			return false
 		}
 	}

@@ -299,7 +299,7 @@ func (s *session) rollback() {
 }
 
 func (s *session) deps() Deps {
-	d := Deps{DB: s.db, Catalog: s.catalog, Env: &s.env, Report: s, ChunkBytes: s.chunk, OneTransaction: s.whole, ProgressRows: 1, User: s.user, SessionUser: s.user}
+	d := Deps{Database: "percodb", DB: s.db, Catalog: s.catalog, Env: &s.env, Report: s, ChunkBytes: s.chunk, OneTransaction: s.whole, ProgressRows: 1, User: s.user, SessionUser: s.user}
 	if s.txn != nil {
 		d.Txn, d.Guard = s.txn, s.guard
 	}

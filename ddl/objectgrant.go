@@ -15,8 +15,12 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// grantable is an object without a descriptor that GRANT names: its name in the catalog, and in messages.
-type grantable struct{ name, shown string }
+// grantable is an object that GRANT names: its name in the catalog, and in messages. typ is the number of a type that users have defined;
+// other objects have no descriptor.
+type grantable struct {
+	name, shown string
+	typ         types.OID
+}
 
 // objectKinds are the kinds of such objects, by the statement's word for them.
 var objectKinds = map[string]acl.Kind{
@@ -25,12 +29,12 @@ var objectKinds = map[string]acl.Kind{
 	"FOREIGN DATA WRAPPER": acl.ForeignDataWrapper, "FOREIGN SERVER": acl.ForeignServer,
 }
 
-// objects is GRANT on objects without descriptors.
+// objects is GRANT on types and on objects without descriptors.
 func (g *granting) objects(ctx context.Context) error {
 	kind := objectKinds[g.n.Kind]
 	var found []grantable
 	for i := range g.n.Objects {
-		o, err := g.object(kind, &g.n.Objects[i])
+		o, err := g.object(ctx, kind, &g.n.Objects[i])
 		if err != nil {
 			return err
 		}
@@ -48,7 +52,7 @@ func (g *granting) functionsOfSchemas(ctx context.Context) error {
 		}
 		for _, p := range builtin.Procs() {
 			if p.Schema() == name {
-				found = append(found, grantable{p.Signature, p.Name})
+				found = append(found, grantable{name: p.Signature, shown: p.Name})
 			}
 		}
 		return nil
@@ -65,11 +69,20 @@ func (g *granting) onObjects(ctx context.Context, kind acl.Kind, word string, fo
 	if err != nil {
 		return err
 	}
-	if kind == acl.Function {
+	switch kind {
+	case acl.Function:
 		word = "function"
+	case acl.Type: // of domains, too
+		word = "type"
 	}
 	next, changed := *g.access.Grants, false
 	for _, o := range found {
+		if o.typ != 0 {
+			if err := g.onType(ctx, o.typ, p); err != nil {
+				return err
+			}
+			continue
+		}
 		owned := catalog.Owned{ACL: next.EffectiveObjectACL(kind, o.name)}
 		list, err := g.onObject(owned, kind, word, o.shown, p)
 		if err != nil {
@@ -97,7 +110,7 @@ func (g *granting) onObjects(ctx context.Context, kind acl.Kind, word string, fo
 }
 
 // object finds the object that GRANT names; none for a parameter without privileges that REVOKE names.
-func (g *granting) object(kind acl.Kind, o *ast.Object) ([]grantable, error) {
+func (g *granting) object(ctx context.Context, kind acl.Kind, o *ast.Object) ([]grantable, error) {
 	missing := func(what, name string) error {
 		return pgerror.New(pgerror.UndefinedObject, "%s \"%s\" does not exist", what, name)
 	}
@@ -107,10 +120,10 @@ func (g *granting) object(kind acl.Kind, o *ast.Object) ([]grantable, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []grantable{{p.Signature, p.Name}}, nil
+		return []grantable{{name: p.Signature, shown: p.Name}}, nil
 	case acl.Type:
-		name, err := g.namedType(o)
-		return []grantable{{name, name}}, err
+		found, err := g.namedType(ctx, o)
+		return []grantable{found}, err
 	case acl.Parameter:
 		return g.parameter(strings.Join(o.Name, "."))
 	case acl.LargeObject:
@@ -124,7 +137,7 @@ func (g *granting) object(kind acl.Kind, o *ast.Object) ([]grantable, error) {
 	if !slices.Contains(catalog.FixedObjects[kind], name) {
 		return nil, missing(strings.ToLower(g.n.Kind), name)
 	}
-	return []grantable{{name, name}}, nil
+	return []grantable{{name: name, shown: name}}, nil
 }
 
 // systemName returns the last part of a name, and whether the system schema may be meant by what stands before it.
@@ -203,28 +216,6 @@ func argumentTypes(s *ast.Signature) ([]types.Type, error) {
 	return args, nil
 }
 
-// namedType finds a type by the name that pg_type has.
-func (g *granting) namedType(o *ast.Object) (string, error) {
-	name, system, err := g.systemName(o.Name)
-	if err != nil {
-		return "", err
-	}
-	var info *types.Info
-	if t, err := types.Lookup(name, nil, 0); err == nil && system {
-		info = t.Info()
-	}
-	switch {
-	case info == nil || info.Name != name:
-		return "", pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", strings.Join(o.Name, "."))
-	case info.Elem != 0:
-		return "", pgerror.New(pgerror.InvalidGrantOperation, "cannot set privileges of array types").
-			WithHint("Set the privileges of the element type instead.")
-	case g.n.Kind == "DOMAIN":
-		return "", pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a domain", name)
-	}
-	return name, nil
-}
-
 // parameter finds a parameter. REVOKE does nothing to one on which nothing was granted, whether it exists or not.
 func (g *granting) parameter(name string) ([]grantable, error) {
 	name = strings.ToLower(name)
@@ -232,24 +223,30 @@ func (g *granting) parameter(name string) ([]grantable, error) {
 		if g.access.Grants.ObjectACL(acl.Parameter, name) == nil {
 			return nil, nil
 		}
-		return []grantable{{name, name}}, nil
+		return []grantable{{name: name, shown: name}}, nil
 	}
 	if _, err := g.CheckSetting(name, ""); isUnknownSetting(err) {
 		return nil, pgerror.New(pgerror.InvalidName, "invalid parameter name \"%s\"", name)
 	}
-	return []grantable{{name, name}}, nil
+	return []grantable{{name: name, shown: name}}, nil
 }
 
-// mayUseType fails unless the user has USAGE of a type, of whose values a column is to be. The privileges of an array are those of its
-// elements.
-func (r *run) mayUseType(t types.Type) error {
-	if elem := t.Elem(); elem.Valid() {
-		t = elem
+// objectOID returns the number by which messages about dependencies order an object without a descriptor.
+func objectOID(o *catalog.ObjectGrant) types.OID {
+	switch o.Kind {
+	case acl.Function:
+		name, _, _ := strings.Cut(o.Name, "(")
+		for _, p := range builtin.ProcsNamed(name) {
+			if p.Signature == o.Name {
+				return p.OID
+			}
+		}
+	case acl.Type:
+		if t, err := types.Lookup(o.Name, nil, 0); err == nil {
+			return t.OID
+		}
 	}
-	if r.access == nil || len(r.access.Grants.Objects) == 0 || r.access.Object(acl.Type, t.Info().Name, acl.Usage) != 0 {
-		return nil
-	}
-	return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for type %s", builtin.TypeName(t))
+	return types.OID(o.OID)
 }
 
 // objectWord names an object without a descriptor as messages about dependencies do.

@@ -378,6 +378,18 @@ func (r *run) revokeAll(ctx context.Context, role uint32) error {
 			return err
 		}
 	}
+	for _, d := range r.r.Types().All() {
+		if !d.ACL.Mentions(role) {
+			continue
+		}
+		list, err := d.ACL.Without(roles, role, d.OwnerOID())
+		if err == nil {
+			err = r.setTypeACL(ctx, d, list)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	for name, o := range r.access.Grants.Schemas {
 		if !o.ACL.Mentions(role) {
 			continue
@@ -482,8 +494,11 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 		}
 	}
 	for _, d := range r.r.Types().All() {
-		if d.OwnerOID() == role {
-			add(d.ID, "owner of type ", builtin.TypeName(d.Type()))
+		switch name := builtin.TypeName(d.Type()); {
+		case d.OwnerOID() == role:
+			add(d.ID, "owner of type ", name)
+		case d.ACL.Mentions(role):
+			add(d.ID, "privileges for type ", name)
 		}
 	}
 	for name, o := range r.access.Grants.Schemas {
@@ -515,7 +530,7 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 	}
 	for i := range r.access.Grants.Objects {
 		if o := &r.access.Grants.Objects[i]; o.ACL.Mentions(role) {
-			add(0, "privileges for ", objectWord(o))
+			add(uint64(objectOID(o)), "privileges for ", objectWord(o))
 		}
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.oid, b.oid) })

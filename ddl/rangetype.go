@@ -90,9 +90,6 @@ func (r *run) rangeOptions(n *ast.CreateType) (*rangeOptions, error) {
 		return nil, pgerror.New(pgerror.UndefinedObject, "data type %s has no default operator class for access method \"btree\"", builtin.TypeName(t)).
 			WithHint("You must specify an operator class for the range type or define a default operator class for the subtype.")
 	}
-	if err := r.mayUseType(t); err != nil {
-		return nil, err
-	}
 	return opt, requireRangeOrder(opt)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -60,6 +61,9 @@ func (r *run) newType(ctx context.Context, name ast.TableName, kind types.Define
 		return nil, err
 	}
 	d := &catalog.TypeDescriptor{Kind: kind, Schema: schema, Name: name.Name, Owned: catalog.Owned{Owner: r.User}}
+	if d.ACL, err = r.access.Grants.Initial(r.access.Roles, r.User, acl.Type, r.schemaID(schema)); err != nil {
+		return nil, err
+	}
 	if err := r.freeTypeName(ctx, schema, name.Name); err != nil {
 		return nil, err
 	}

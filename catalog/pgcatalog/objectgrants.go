@@ -23,7 +23,7 @@ var tablespaceNames = map[int]string{tablespaceOID: "pg_default", globalTablespa
 
 // fixedKinds are the kinds of such objects in the names of has_…_privilege.
 var fixedKinds = map[string]acl.Kind{
-	"function": acl.Function, "type": acl.Type, "language": acl.Language, "tablespace": acl.Tablespace, "parameter": acl.Parameter,
+	"function": acl.Function, "language": acl.Language, "tablespace": acl.Tablespace, "parameter": acl.Parameter,
 	"foreign_data_wrapper": acl.ForeignDataWrapper, "server": acl.ForeignServer,
 }
 
@@ -61,6 +61,28 @@ func (o *Objects) hasObjectPrivilege(a *catalog.Access, kind acl.Kind, q *builti
 	return a.Grants.EffectiveObjectACL(kind, name).Mask(a.Roles, a.Role, owner, p, true) != 0, true, nil
 }
 
+// hasTypePrivilege answers for types, those that users have defined included.
+func (o *Objects) hasTypePrivilege(r catalog.Resolver, a *catalog.Access, q *builtin.PrivilegeQuery) (has, known bool, err error) {
+	t := types.Type{OID: q.OID, Mod: -1}
+	if q.Named {
+		t, err = types.ParseTypeName(q.Name, o)
+	} else {
+		t = r.Types().Complete(t)
+	}
+	if err != nil {
+		return false, false, err
+	}
+	p, err := parsePrivileges("type", q.Privileges)
+	if err != nil || t.Info() == nil {
+		return false, false, err
+	}
+	if a.Superuser() {
+		return true, true, nil
+	}
+	list, owner := a.Grants.TypeACL(r.Types(), t)
+	return list.Mask(a.Roles, a.Role, owner, p, true) != 0, true, nil
+}
+
 // namedObject returns an object's name in the catalog.
 func (o *Objects) namedObject(kind acl.Kind, name string) (string, error) {
 	missing := func(what string) error {
@@ -73,12 +95,6 @@ func (o *Objects) namedObject(kind acl.Kind, name string) (string, error) {
 			return "", err
 		}
 		return p.Signature, nil
-	case acl.Type:
-		t, err := types.ParseTypeName(name, nil)
-		if err != nil {
-			return "", err
-		}
-		return elementName(t), nil
 	case acl.Language:
 		if name != "sql" {
 			return "", missing("language")
@@ -104,24 +120,10 @@ func numberedObject(kind acl.Kind, id int) (name string, known bool) {
 		if p := builtin.ProcByOID(types.OID(id)); p != nil {
 			return p.Signature, true
 		}
-	case acl.Type:
-		t := types.Type{OID: types.OID(id), Mod: -1}
-		if t.Info() == nil {
-			return "", false
-		}
-		return elementName(t), true
 	case acl.Language:
 		return "sql", id == sqlLanguageOID
 	case acl.Tablespace:
 		name, known = tablespaceNames[id]
 	}
 	return name, known
-}
-
-// elementName returns the internal name of a type, or of an array's elements, whose privileges are the array's.
-func elementName(t types.Type) string {
-	if elem := t.Elem(); elem.Valid() {
-		t = elem
-	}
-	return t.Info().Name
 }

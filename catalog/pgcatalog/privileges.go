@@ -158,6 +158,8 @@ func (o *Objects) HasPrivilege(q *builtin.PrivilegeQuery) (has, known bool, err 
 		return o.hasSchemaPrivilege(r, a, q)
 	case "database":
 		return hasDatabasePrivilege(a, q, o.Database)
+	case "type":
+		return o.hasTypePrivilege(r, a, q)
 	}
 	if kind := fixedKinds[q.Object]; kind != 0 {
 		return o.hasObjectPrivilege(a, kind, q)
