@@ -164,6 +164,16 @@ type ColumnStats struct {
 	NullFraction float64
 	Low, High    []byte   // rowenc.EncodeDatum of the extremes, nil when unknown
 	Histogram    [][]byte // bounds of equal-height buckets
+	// Common are the values that are clearly more frequent than the average, the most frequent first.
+	Common []CommonValue `json:",omitempty"`
+	// Correlation is that of the order of values with the order of the primary key, from -1 to 1; 0: none, or unknown.
+	Correlation float64 `json:",omitempty"`
+}
+
+// CommonValue is a value of a column, and the fraction of all rows that have it.
+type CommonValue struct {
+	Value    []byte // rowenc.EncodeDatum
+	Fraction float64
 }
 
 // firstUserOID is where PostgreSQL starts numbering user objects.

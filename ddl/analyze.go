@@ -23,6 +23,8 @@ const (
 	// maxStatBytes is the length above which values are left out of extremes and histograms, where they cost more than
 	// they are worth.
 	maxStatBytes = 1024
+	// commonValues is the greatest number of common values that are kept of a column.
+	commonValues = 100
 	// sampleGroup is how many sampled rows are fetched at once.
 	sampleGroup = 1024
 )
@@ -217,6 +219,7 @@ func columnStats(values []types.Datum, t types.Type, rows float64) (catalog.Colu
 	}
 	kept := slices.DeleteFunc(slices.Clone(values), types.Datum.IsNull)
 	stats.NullFraction = float64(len(values)-len(kept)) / float64(len(values))
+	stats.Correlation = correlation(kept, t)
 	slices.SortFunc(kept, func(a, b types.Datum) int { return types.Compare(a, b, t) })
 	stats.Distinct = estimateDistinct(kept, t, rows*(1-stats.NullFraction))
 	kept = slices.DeleteFunc(kept, func(d types.Datum) bool {
@@ -246,7 +249,57 @@ func columnStats(values []types.Datum, t types.Type, rows float64) (catalog.Colu
 		stats.Histogram = append(stats.Histogram, bound)
 	}
 	stats.Low, stats.High = stats.Histogram[0], stats.Histogram[buckets]
-	return stats, nil
+	var err error
+	stats.Common, err = mostCommon(kept, t, len(values))
+	return stats, err
+}
+
+// correlation is Pearson's coefficient between the places of values, which are in the order of the primary key, and their ranks among them.
+func correlation(values []types.Datum, t types.Type) float64 {
+	n := len(values)
+	if n < 2 {
+		return 0
+	}
+	places := make([]int, n)
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return types.Compare(values[a], values[b], t) })
+	// Both series are 0 … n-1, so that their means and deviations are known.
+	var products float64
+	mean := float64(n-1) / 2
+	for rank, place := range places {
+		products += (float64(rank) - mean) * (float64(place) - mean)
+	}
+	return products / (float64(n) * (float64(n)*float64(n) - 1) / 12)
+}
+
+// mostCommon returns the values of a sorted sample without NULLs that are more frequent than chance explains: a value of average frequency m
+// would be seen more than m + 3·√m times in one of a thousand samples. total is the size of the sample with NULLs.
+func mostCommon(sorted []types.Datum, t types.Type, total int) ([]catalog.CommonValue, error) {
+	type group struct{ at, n int }
+	var groups []group
+	for i := 0; i < len(sorted); {
+		j := i + 1
+		for j < len(sorted) && types.Compare(sorted[i], sorted[j], t) == 0 {
+			j++
+		}
+		groups = append(groups, group{i, j - i})
+		i = j
+	}
+	mean := float64(len(sorted)) / float64(len(groups))
+	least := max(1.25*mean, mean+3*math.Sqrt(mean), 2)
+	groups = slices.DeleteFunc(groups, func(g group) bool { return float64(g.n) <= least })
+	slices.SortStableFunc(groups, func(a, b group) int { return b.n - a.n })
+	common := make([]catalog.CommonValue, 0, min(len(groups), commonValues))
+	for _, g := range groups[:min(len(groups), commonValues)] {
+		value, err := rowenc.EncodeDatum(sorted[g.at])
+		if err != nil {
+			return nil, err
+		}
+		common = append(common, catalog.CommonValue{Value: value, Fraction: float64(g.n) / float64(total)})
+	}
+	return common, nil
 }
 
 // estimateDistinct estimates how many distinct values rows have of which sorted is a sample: the

@@ -125,6 +125,8 @@ type path struct {
 	ordered bool // the requested order is delivered
 	rows    float64
 	cost    float64
+	// fetchCost is the cost of the row of an entry.
+	fetchCost float64
 }
 
 // choosePath picks the cheapest way to read a scan.
@@ -166,16 +168,17 @@ func (a *path) better(b *path) bool {
 // indexPath determines what an index can do.
 func (p *physical) indexPath(s *scanRel, ix *catalog.IndexDescriptor, sargs []sarg, need colSet, want []orderKey, total, rows, limit float64) path {
 	a := path{index: ix, rows: math.Max(rows, 1)}
-	sel, spans, eachSeen := 1.0, 1.0, false
+	sel, spans, eachSeen, bounded := 1.0, 1.0, false, 0
 	for i := range ix.Columns {
 		ord := s.table.Ordinal(ix.Columns[i].ColumnID)
 		eq := equalityOn(sargs, ord)
 		if eq == nil {
 			a.low, a.high = boundsOn(sargs, ord)
+			bounded = ord
 			break
 		}
 		a.eq = append(a.eq, eq)
-		per := 1 / math.Max(p.distinct(s, ord), 1)
+		per := p.equalPer(s, ord, eq)
 		if eq.each != nil {
 			eachSeen = true
 			spans *= math.Max(eq.n, 1)
@@ -187,19 +190,42 @@ func (p *physical) indexPath(s *scanRel, ix *catalog.IndexDescriptor, sargs []sa
 	unique := ix.Unique || ix == &s.table.Primary
 	a.point = whole && unique && !eachSeen
 	switch {
-	case a.low != nil && a.high != nil:
-		sel *= betweenSelectivity
 	case a.low != nil || a.high != nil:
-		sel *= rangeSelectivity
+		sel *= p.rangeShare(s, bounded, a.low.valueOf(), a.high.valueOf())
 	}
 	entries := math.Max(total*sel, 1)
 	if whole && unique {
 		entries = math.Min(entries, spans)
 	}
-	a.fetch = !covers(s, ix, need)
+	a.fetch, a.fetchCost = !covers(s, ix, need), p.fetchCost(s, ix)
 	a.setOrder(s, want, eachSeen)
 	a.price(entries, spans, p.entryCost(s), limit, want)
 	return a
+}
+
+// equalPer guesses the share of rows with one value of an equality.
+func (p *physical) equalPer(s *scanRel, ord int, eq *sarg) float64 {
+	if eq.each == nil {
+		if share, ok := p.equalShare(s, ord, eq.value); ok {
+			return share
+		}
+	}
+	return 1 / math.Max(p.distinct(s, ord), 1)
+}
+
+// fetchCost is the cost of reading a row by an entry of the index. Where the index is in the order of the primary key, neighbours in it are
+// neighbours in the table.
+func (p *physical) fetchCost(s *scanRel, ix *catalog.IndexDescriptor) float64 {
+	c := p.tableStats(s).Columns[ix.Columns[0].ColumnID].Correlation
+	return batchedCost - (batchedCost-neighbourCost)*c*c
+}
+
+// valueOf returns the value of a bound, nil for none.
+func (a *sarg) valueOf() expr.Scalar {
+	if a == nil {
+		return nil
+	}
+	return a.value
 }
 
 // price estimates the cost of reading a path, perRow each entry and up to limit rows when the order is right.
@@ -217,7 +243,7 @@ func (a *path) price(entries, spans, perRow, limit float64, want []orderKey) {
 		read = math.Max(entries*limit/a.rows, 1)
 	}
 	if a.fetch {
-		perRow += batchedCost
+		perRow += a.fetchCost
 	}
 	a.cost = spans*spanCost + read*perRow
 	if len(want) > 0 && !a.ordered {

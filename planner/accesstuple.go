@@ -51,7 +51,7 @@ func (p *physical) tuplePaths(s *scanRel, ix *catalog.IndexDescriptor, sargs []s
 		if len(t.parts) == len(ix.Columns) && (ix.Unique || ix == &s.table.Primary) {
 			entries = math.Min(entries, spans)
 		}
-		a := path{index: ix, rows: math.Max(rows, 1), tuples: t, fetch: !covers(s, ix, need)}
+		a := path{index: ix, rows: math.Max(rows, 1), tuples: t, fetch: !covers(s, ix, need), fetchCost: batchedCost}
 		a.setOrder(s, want, true)
 		a.price(entries, spans, p.entryCost(s), limit, want)
 		consider(a)

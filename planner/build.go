@@ -22,6 +22,8 @@ type Options struct {
 	// Literals are the values of slotted literals. They serve estimates only: a plan means the same
 	// for all values.
 	Literals []sql.Literal
+	// Params are the values of parameters, for estimates as well; nil: they are not known.
+	Params types.Row
 	// NoSlots makes constants of all literals: for views, defaults and DDL.
 	NoSlots bool
 	// Access is that of whoever plans the statement: a schema that the role may not use contains nothing for it. nil: everything can be
@@ -94,6 +96,7 @@ func (p *physical) complete(plan *Plan) {
 		plan.CTEs = append(plan.CTEs, c.node)
 	}
 	plan.SetProperties()
+	p.noteGuesses(plan)
 }
 
 // readsOneKey reports whether the tree is a PointGet that needs no second read, under nodes that read nothing.

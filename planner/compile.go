@@ -16,6 +16,7 @@ type physical struct {
 	outer   [][]int // the columns of the enclosing rows, outermost first
 	ctes    []*physicalCTE
 	changes *Changes // nil: there is none
+	guesses []Guess
 	err     error
 	// ruleList is rules(), made once.
 	ruleList []rule

@@ -62,7 +62,7 @@ func parseAndPlan(t *testing.T, text string) (parse, plan time.Duration) {
 		t.Fatal(err)
 	}
 	parse, plan = time.Hour, time.Hour
-	for range 4 {
+	for range 8 {
 		began := time.Now()
 		lexer := sql.NewLexer()
 		lexer.Reset(text)

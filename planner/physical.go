@@ -234,6 +234,7 @@ func (p *physical) readPath(s *scanRel, pa *path, a ask) pnode {
 	est := Estimate{Rows: pa.rows, Cost: pa.cost}
 	filter := p.conjunction(rest, cols)
 	if pa.point {
+		s.point = true
 		keys := make([]expr.Scalar, len(pa.eq))
 		for i, e := range pa.eq {
 			keys[i] = p.compile(e.value, nil)

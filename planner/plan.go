@@ -25,6 +25,10 @@ type Plan struct {
 	Writes     []*catalog.TableDescriptor
 	ParamTypes []types.Type
 	Inputs     []Input
+	// Guesses are the estimates that depend on values of Inputs.
+	Guesses []Guess
+	// Bands are the bands of the values for which the plan was made, a letter for each guess.
+	Bands string
 	// ReadOnly: no row is written or locked.
 	ReadOnly bool
 	// SinglePoint: all that is read is one key, by the PointGet below Root.

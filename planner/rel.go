@@ -29,6 +29,8 @@ type (
 		policies []string // the names of those in force
 		// secured: the policies are among conds, so that other conditions must be leakproof.
 		secured bool
+		// point: a single row is read, by key.
+		point bool
 	}
 	// valuesRel yields rows of expressions.
 	valuesRel struct {

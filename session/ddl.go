@@ -189,7 +189,7 @@ func mustBeAlone(tree ast.Statement, block bool) error {
 
 // fillTable runs the INSERT … SELECT of CREATE TABLE AS in ddl's transaction.
 func (c *schemaCommands) fillTable(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (int64, error) {
-	plan, err := c.plans.build(ctx, stmt, r, nil, nil)
+	plan, err := c.plans.build(ctx, stmt, r, nil, nil, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -66,7 +66,11 @@ func (c *explainCommands) target(ctx context.Context, n *ast.Explain) (*cachedPl
 			return nil, nil, nil, err
 		}
 		params, err := c.prepared.evalArguments(ctx, e.Args, p.params)
-		return p.plan, p.statement.Literals, params, err
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		plan, err := c.plans.valuesPlan(ctx, p.plan, execution{p.statement, p.params, params})
+		return plan, p.statement.Literals, params, err
 	}
 	st, err := lexOne(n.Text, c.plans.meter)
 	if err != nil {

@@ -29,19 +29,15 @@ func (x *statementRunner) open(ctx context.Context, r *run) error {
 			return err
 		}
 	}
-	if err := x.tx.authorize(ctx, r.plan); err != nil {
-		return err
-	}
-	reuse := x.inputs[:0]
-	if r.keeps {
-		reuse = nil
-	}
-	inputs, err := planner.Inputs(plan, r.literals, r.params, x.env, reuse)
+	inputs, err := x.authorizedInputs(ctx, r)
 	if err != nil {
 		return err
 	}
-	if !r.keeps && cap(inputs) <= keptInputs {
-		x.inputs = inputs
+	if len(plan.Guesses) > 0 {
+		if inputs, err = x.planForValues(ctx, r, inputs); err != nil {
+			return err
+		}
+		plan = r.plan.Plan
 	}
 	if txn := x.tx.txn; txn != nil && txn.Isolation() == percolator.Serializable {
 		x.tx.guard.Reads(plan.Relations)
@@ -57,6 +53,39 @@ func (x *statementRunner) open(ctx context.Context, r *run) error {
 		}
 	}
 	return x.openRunner(ctx, r, inputs)
+}
+
+// authorizedInputs checks the privileges that a run's plan needs, and returns the values of its inputs.
+func (x *statementRunner) authorizedInputs(ctx context.Context, r *run) (types.Row, error) {
+	if err := x.tx.authorize(ctx, r.plan); err != nil {
+		return nil, err
+	}
+	reuse := x.inputs[:0]
+	if r.keeps {
+		reuse = nil
+	}
+	inputs, err := planner.Inputs(r.plan.Plan, r.literals, r.params, x.env, reuse)
+	if err == nil && !r.keeps && cap(inputs) <= keptInputs {
+		x.inputs = inputs
+	}
+	return inputs, err
+}
+
+// planForValues gives a run the plan for its inputs, and returns those of that plan.
+func (x *statementRunner) planForValues(ctx context.Context, r *run, inputs types.Row) (types.Row, error) {
+	st, declared := r.text, []types.Type(nil)
+	if r.portal != nil {
+		st, declared = r.portal.prepared.statement, r.portal.prepared.params
+	}
+	if st == nil {
+		return inputs, nil // The plan is given.
+	}
+	plan, err := x.plans.forValues(ctx, r.plan, execution{st, declared, r.params}, inputs)
+	if err != nil || plan == r.plan {
+		return inputs, err
+	}
+	r.plan = plan
+	return x.authorizedInputs(ctx, r)
 }
 
 func (x *statementRunner) openRunner(ctx context.Context, r *run, inputs types.Row) (err error) {

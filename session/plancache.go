@@ -11,6 +11,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/builtin"
@@ -192,6 +193,9 @@ type plans struct {
 	byKey map[string]*cachedPlan
 	text  int    // bytes of the keys
 	key   []byte // the buffer of keyOf
+	// guess and valueKey are those of forValues: what values are estimated with, and the buffer of the key.
+	guess    expr.Context
+	valueKey []byte
 	// path is the search path that keys name; nil for the default one, which they do not.
 	path []string
 }

@@ -108,13 +108,13 @@ func (m *plans) planTree(ctx context.Context, tree ast.Statement, literals []sql
 	if err := begin(ctx); err != nil {
 		return nil, err
 	}
-	return m.build(ctx, tree, m.tx.resolver, literals, declared)
+	return m.build(ctx, tree, m.tx.resolver, literals, declared, nil)
 }
 
-// build plans a tree under a resolver.
-func (m *plans) build(ctx context.Context, tree ast.Statement, r catalog.Resolver, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
+// build plans a tree under a resolver. params are the values of parameters, nil: they are not known yet.
+func (m *plans) build(ctx context.Context, tree ast.Statement, r catalog.Resolver, literals []sql.Literal, declared []types.Type, params types.Row) (*cachedPlan, error) {
 	opts := planner.Options{
-		ParamTypes: declared, SearchPath: m.settings.SearchPath, Literals: literals, Meter: m.meter,
+		ParamTypes: declared, SearchPath: m.settings.SearchPath, Literals: literals, Params: params, Meter: m.meter,
 		Access: m.tx.acting.accessTo(r), RowSecurityOff: m.settings.RowSecurityOff,
 	}
 	if m.tx.ownSchema() {

@@ -79,6 +79,8 @@ func behaviourSettings() []*definition {
 		{name: "transaction_deferrable", ofTransaction: true, initial: "off", check: CheckBool, note: "Snapshots never wait here: no effect."},
 		{name: "default_transaction_deferrable", initial: "off", check: CheckBool, apply: applyDeferrable, note: "Snapshots never wait here: no effect."},
 		{name: "row_security", initial: "on", check: CheckBool, apply: applyRowSecurity, note: "Refuses statements that row level security would affect, if off."},
+		{name: "plan_cache_mode", initial: "auto", check: checkEnum("auto", "force_generic_plan", "force_custom_plan"), apply: applyPlanCacheMode,
+			note: "Controls the planner's selection of custom or generic plan."},
 		{name: "percodb.dialect", initial: "postgresql", check: checkEnum("mysql", "postgresql"), apply: applyDialect, note: "Sets the language of the client's texts."},
 		{name: "lock_timeout", initial: "0", check: checkMillis, apply: applyLockTimeout, note: "Sets the maximum allowed duration of any wait for a lock."},
 		{name: "idle_in_transaction_session_timeout", initial: "0", check: checkMillis, apply: applyIdleTimeout, note: "Sets the maximum allowed idle time between queries, when in a transaction."},
@@ -301,6 +303,11 @@ func applyDeferrable(s *Settings, value string) error {
 
 func applyRowSecurity(s *Settings, value string) error {
 	s.RowSecurityOff = value == "off"
+	return nil
+}
+
+func applyPlanCacheMode(s *Settings, value string) error {
+	s.GenericPlans = value == "force_generic_plan"
 	return nil
 }
 

@@ -56,7 +56,6 @@ func costGuides() []*definition {
 		{name: "join_collapse_limit", initial: "8", check: integers(1, 2147483647).check},
 		{name: "parallel_setup_cost", initial: "1000", check: numbers(0, math.MaxFloat64).check},
 		{name: "parallel_tuple_cost", initial: "0.1", check: numbers(0, math.MaxFloat64).check},
-		{name: "plan_cache_mode", initial: "auto", check: checkEnum("auto", "force_generic_plan", "force_custom_plan")},
 		{name: "random_page_cost", initial: "4", check: numbers(0, math.MaxFloat64).check},
 		{name: "recursive_worktable_factor", initial: "10", check: numbers(0.001, 1000000).check},
 		{name: "constraint_exclusion", initial: "partition", check: checkEnum("partition", "on", "off")},

@@ -44,6 +44,7 @@ type Settings struct {
 	Modes                                       Modes    // of transactions to come
 	MySQL                                       bool     // the client's texts are MySQL's
 	RowSecurityOff                              bool     // statements that policies affect are refused
+	GenericPlans                                bool     // the values of an execution do not decide its plan
 	SessionUser, CurrentRole                    string   // the values of SessionAuthorization and Role
 
 	server  map[string]string // the values of fixed parameters that differ by session; by lower-case name, like all maps here
