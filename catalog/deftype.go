@@ -169,17 +169,22 @@ func (t *Types) sameDefinitions(other *Types) bool {
 	return true
 }
 
-// FindType looks up a type by name; schema "" searches the resolver's path. The zero Type: there is none.
+// FindType looks up a type of a user or an extension by name; schema "" searches the resolver's path. The zero Type: there is none.
 func FindType(r Resolver, schema, name string) types.Type {
-	if schema != "" {
-		return r.Types().Named(schema, name)
-	}
-	all := r.Types()
-	if len(all.list) == 0 {
+	all, extensions := r.Types(), r.Extensions()
+	path := []string{schema}
+	switch {
+	case schema != "":
+	case len(all.list) == 0 && len(extensions.list) == 1:
 		return types.Type{}
+	default:
+		path = Path(r)
 	}
-	for _, schema := range Path(r) {
+	for _, schema := range path {
 		if t := all.Named(schema, name); t.Valid() {
+			return t
+		}
+		if t := extensions.typeNamed(schema, name); t.Valid() {
 			return t
 		}
 	}

@@ -17,6 +17,7 @@ type wrote struct {
 	schemas       []string
 	types         []uint64
 	roles, grants bool // any role; the record of the database
+	extensions    bool // any extension
 }
 
 func (w *wrote) relation(id uint64) {
@@ -54,6 +55,9 @@ func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
 		if base.types.versionOf(id) != now.types.versionOf(id) && !slices.Contains(merged, id) {
 			return true
 		}
+	}
+	if w.extensions && !bytes.Equal(base.extensions.stored, now.extensions.stored) {
+		return true
 	}
 	return w.roles && !bytes.Equal(base.roles.stored, now.roles.stored) || w.grants && !base.grants.sameRecord(now.grants)
 }
@@ -281,7 +285,7 @@ func (s *schemaSnapshot) sameDefinitions(other *schemaSnapshot) bool {
 			return false
 		}
 	}
-	if !s.types.sameDefinitions(other.types) {
+	if !s.types.sameDefinitions(other.types) || !bytes.Equal(s.extensions.stored, other.extensions.stored) {
 		return false
 	}
 	for name, rec := range s.schemas {

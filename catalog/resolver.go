@@ -23,6 +23,8 @@ type Resolver interface {
 	Grants() *Grants
 	// Types returns the user-defined types; never nil.
 	Types() *Types
+	// Extensions returns the installed extensions; never nil.
+	Extensions() *Extensions
 	// Version identifies the state of the whole schema; equal versions mean equal answers.
 	Version() uint64
 }

@@ -11,17 +11,18 @@ import (
 
 // schemaSnapshot is the whole schema as of one version. Immutable; safe for concurrent use.
 type schemaSnapshot struct {
-	catalog *Catalog
-	version uint64
-	schemas map[string]schemaRecord
-	byID    map[uint64]*TableDescriptor
-	byName  map[qualifiedName]*TableDescriptor
-	list    []*TableDescriptor // by schema and name
-	stored  map[uint64][]byte  // the values that descriptors were read from
-	names   []string           // of schemas
-	types   *Types
-	roles   *Roles
-	grants  *Grants
+	catalog    *Catalog
+	version    uint64
+	schemas    map[string]schemaRecord
+	byID       map[uint64]*TableDescriptor
+	byName     map[qualifiedName]*TableDescriptor
+	list       []*TableDescriptor // by schema and name
+	stored     map[uint64][]byte  // the values that descriptors were read from
+	names      []string           // of schemas
+	types      *Types
+	extensions *Extensions
+	roles      *Roles
+	grants     *Grants
 }
 
 type qualifiedName struct{ schema, name string }
@@ -72,6 +73,9 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 		s.add(t)
 	}
 	if s.types, err = loadTypes(ctx, r, last); err != nil {
+		return nil, err
+	}
+	if s.extensions, err = loadExtensions(ctx, r, last); err != nil {
 		return nil, err
 	}
 	err = scan(ctx, r, wordRelation, func(key, value []byte) error {
@@ -190,6 +194,9 @@ func (s *schemaSnapshot) Roles() *Roles { return s.roles }
 
 // Types implements Resolver.
 func (s *schemaSnapshot) Types() *Types { return s.types }
+
+// Extensions implements Resolver.
+func (s *schemaSnapshot) Extensions() *Extensions { return s.extensions }
 
 // Grants implements Resolver.
 func (s *schemaSnapshot) Grants() *Grants { return s.grants }

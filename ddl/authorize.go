@@ -64,7 +64,8 @@ func (r *run) authorize(ctx context.Context, stmt ast.Statement) error {
 		return nil
 	case *ast.Analyze, *ast.Vacuum: // They skip tables of others, with a warning.
 		return nil
-	case *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy, *ast.AlterObject, *ast.AlterEnum, *ast.AlterDomain, *ast.AlterType, *ast.RenameAttribute: // by object
+	case *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy, *ast.AlterObject, *ast.AlterEnum, *ast.AlterDomain, *ast.AlterType, *ast.RenameAttribute, // by object
+		*ast.CreateExtension, *ast.AlterExtension:
 		return nil
 	case *ast.CreatePolicy, *ast.AlterPolicy: // by the owner of the table (policy.go)
 		return nil

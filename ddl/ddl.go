@@ -101,9 +101,9 @@ func (silent) Progress(string, int64) {}
 func Handles(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
 	case *ast.AlterObject:
-		return n.Object.Role != nil || n.Change.Owner != nil || n.Object.Kind == "POLICY" || ofType(n.Object.Kind)
+		return n.Object.Role != nil || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "EXTENSION" || ofType(n.Object.Kind)
 	case *ast.DropObjects:
-		return n.Objects[0].Role != nil || n.Objects[0].Kind == "POLICY" || ofType(n.Objects[0].Kind)
+		return n.Objects[0].Role != nil || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "EXTENSION" || ofType(n.Objects[0].Kind)
 	case *ast.CreatePolicy, *ast.AlterPolicy:
 		return true
 	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.GrantRole:
@@ -115,7 +115,7 @@ func Handles(stmt ast.Statement) bool {
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
 		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum,
 		*ast.CreateType, *ast.AlterEnum, *ast.CreateDomain, *ast.AlterDomain,
-		*ast.AlterType, *ast.RenameAttribute,
+		*ast.AlterType, *ast.RenameAttribute, *ast.CreateExtension, *ast.AlterExtension,
 		*ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy:
 		return true
 	}
@@ -322,10 +322,17 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		if n.Object.Kind == "POLICY" {
 			return "ALTER POLICY", r.renamePolicy(ctx, n)
 		}
+		if n.Object.Kind == "EXTENSION" {
+			return "ALTER EXTENSION", r.moveExtension(ctx, n.Object.Name[0], n.Change.Schema)
+		}
 		if ofType(n.Object.Kind) {
 			return "ALTER " + n.Object.Kind, r.alterTypeObject(ctx, n)
 		}
 		return "ALTER " + n.Object.Kind, r.alterObjectOwner(ctx, n)
+	case *ast.CreateExtension:
+		return "CREATE EXTENSION", r.createExtension(ctx, n)
+	case *ast.AlterExtension:
+		return "ALTER EXTENSION", r.alterExtension(n)
 	case *ast.CreateType:
 		return "CREATE TYPE", r.createType(ctx, n)
 	case *ast.AlterType:
@@ -341,6 +348,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 	case *ast.DropObjects:
 		if n.Objects[0].Kind == "POLICY" {
 			return "DROP POLICY", r.dropPolicy(ctx, n)
+		}
+		if n.Objects[0].Kind == "EXTENSION" {
+			return "DROP EXTENSION", r.dropExtensions(ctx, n)
 		}
 		if ofType(n.Objects[0].Kind) {
 			return "DROP " + n.Objects[0].Kind, r.dropTypes(ctx, n)

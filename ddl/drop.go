@@ -392,7 +392,11 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 		}
 		why = append(why, lines...)
 	}
-	if len(d.targets)+len(kept) == 0 {
+	installed := r.extensionsIn(schema)
+	for _, e := range installed {
+		why = append(why, "extension "+e.Name+" depends on schema "+schema)
+	}
+	if len(why)+len(d.targets) == 0 {
 		return nil
 	}
 	if !cascade {
@@ -415,6 +419,11 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 			return err
 		}
 		if err := r.dropTypeWith(ctx, t, found); err != nil {
+			return err
+		}
+	}
+	for _, e := range installed {
+		if err := r.dropExtension(ctx, e, true); err != nil {
 			return err
 		}
 	}

@@ -208,6 +208,22 @@ func (r *run) dropType(ctx context.Context, d *catalog.TypeDescriptor, cascade b
 
 // dropTypeWith drops a type and what depends on it.
 func (r *run) dropTypeWith(ctx context.Context, d *catalog.TypeDescriptor, found *typeDropping) error {
+	if err := r.dropDependents(ctx, found); err != nil {
+		return err
+	}
+	if m := r.multirangeOf(d); m != nil {
+		if err := r.ch.DropType(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := r.ch.DropType(ctx, d); err != nil {
+		return err
+	}
+	return r.look(ctx)
+}
+
+// dropDependents drops what depends on a type or an extension.
+func (r *run) dropDependents(ctx context.Context, found *typeDropping) error {
 	for _, u := range found.columns {
 		if holdsColumn(&u.table.Primary, u.column.ID) {
 			return pgerror.Unsupported("DROP TYPE … CASCADE of the type of a primary key",
@@ -250,15 +266,7 @@ func (r *run) dropTypeWith(ctx context.Context, d *catalog.TypeDescriptor, found
 			return err
 		}
 	}
-	if m := r.multirangeOf(d); m != nil {
-		if err := r.ch.DropType(ctx, m); err != nil {
-			return err
-		}
-	}
-	if err := r.ch.DropType(ctx, d); err != nil {
-		return err
-	}
-	return r.look(ctx)
+	return nil
 }
 
 // dropDomainUse drops what of a domain depends on a type.

@@ -31,7 +31,7 @@ func (r *run) bindText(ctx context.Context, t *catalog.TableDescriptor, text str
 	if err != nil {
 		return nil, err
 	}
-	return r.bind(ctx, t, e, target, place)
+	return planner.BindExpr(ctx, e, t, catalog.ForStored(r.r), r.Env, target, place)
 }
 
 // defaultText checks the default of a column and returns its text.

@@ -239,6 +239,13 @@ func (r *run) reassignOwned(ctx context.Context, n *ast.OwnedBy) error {
 			}
 		}
 	}
+	for _, d := range r.extensionsOf(from) {
+		next := *d
+		next.Owner = to
+		if err := r.putExtension(ctx, &next); err != nil {
+			return err
+		}
+	}
 	for _, d := range r.r.Types().All() {
 		if slices.Contains(from, d.OwnerOID()) {
 			if err := r.passType(ctx, d, to); err != nil {
@@ -287,6 +294,11 @@ func (r *run) dropOwned(ctx context.Context, n *ast.OwnedBy) error {
 	}
 	if err := r.dropRelationsOf(ctx, roles, n.Cascade); err != nil {
 		return err
+	}
+	for _, d := range r.extensionsOf(roles) {
+		if err := r.dropExtension(ctx, d, n.Cascade); err != nil {
+			return err
+		}
 	}
 	for _, d := range r.r.Types().All() {
 		if slices.Contains(roles, d.OwnerOID()) {
@@ -492,6 +504,9 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 				add(uint64(o.OID), "owner of observer ", o.Name, " on ", name)
 			}
 		}
+	}
+	for _, d := range r.extensionsOf([]uint32{role}) {
+		add(d.ID, "owner of extension ", d.Name)
 	}
 	for _, d := range r.r.Types().All() {
 		switch name := builtin.TypeName(d.Type()); {

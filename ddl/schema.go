@@ -159,6 +159,8 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		return r.commentRole(ctx, *n.Role, text)
 	case "OBSERVER":
 		return r.commentObserver(ctx, name, text)
+	case "EXTENSION":
+		return r.commentExtension(ctx, name.Name, text)
 	case "SCHEMA":
 		ok, err := r.r.SchemaExists(ctx, name.Name)
 		if err != nil || !ok {
@@ -169,7 +171,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		}
 		return r.look(ctx)
 	}
-	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas, types and roles.").At(n.Position())
+	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas, types, extensions and roles.").At(n.Position())
 }
 
 func (r *run) commentColumn(ctx context.Context, n *ast.Comment, text string) error {

@@ -15,6 +15,7 @@ import (
 // pinType fixes the meaning of the types in an expression that is about to be stored, after it was bound: user-defined types get their
 // schema, and literals that context has given such a type get it as a cast.
 func (r *run) pinType(e ast.Expr) {
+	r.unqualify(e)
 	cast, ok := e.(*ast.Cast)
 	if !ok {
 		return
@@ -28,6 +29,48 @@ func (r *run) pinType(e ast.Expr) {
 	if l, ok := cast.X.(*ast.Literal); ok {
 		l.Typed = nil
 	}
+}
+
+// unqualify removes the schema of an extension's function, operator or type: what is stored finds it in whatever schema it is
+// (catalog.ForStored).
+func (r *run) unqualify(e ast.Expr) {
+	all := r.r.Extensions().All()
+	if len(all) == 1 {
+		return
+	}
+	has := func(name []string) bool {
+		return len(name) == 2 && name[0] != catalog.SystemSchema && r.r.Extensions().In(name[0]) != 0
+	}
+	switch n := e.(type) {
+	case *ast.Call:
+		if has(n.Name) {
+			n.Name = n.Name[1:]
+		}
+	case *ast.Cast:
+		if has(n.Type.Name) && r.r.Types().Named(n.Type.Name[0], n.Type.Name[1]).Def == nil {
+			n.Type.Name = n.Type.Name[1:]
+		}
+	case *ast.Unary:
+		n.Op = r.bareOperator(n.Op)
+	case *ast.Binary:
+		n.Op = r.bareOperator(n.Op)
+	case *ast.Quantified:
+		n.Op = r.bareOperator(n.Op)
+	}
+}
+
+// bareOperator returns the symbol of an operator that is written as one of a schema with an extension.
+func (r *run) bareOperator(op string) string {
+	qualified, ok := strings.CutPrefix(op, "OPERATOR(")
+	if !ok {
+		return op
+	}
+	for _, d := range r.r.Extensions().All() {
+		if symbol, ok := strings.CutPrefix(qualified, ast.QuoteIdent(d.Schema)+"."); ok {
+			return strings.TrimSuffix(symbol, ")")
+		}
+	}
+	return op
 }
 
 // pinned returns the text of an expression that has been bound and is about to be stored.

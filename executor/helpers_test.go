@@ -235,10 +235,11 @@ func (o oneTable) Schemas(context.Context) ([]string, error)                    
 func (o oneTable) Stats(context.Context, uint64) (*catalog.TableStats, error) {
 	return &catalog.TableStats{}, nil
 }
-func (o oneTable) Version() uint64         { return 1 }
-func (o oneTable) Roles() *catalog.Roles   { return catalog.NewRoles() }
-func (o oneTable) Types() *catalog.Types   { return catalog.NewTypes() }
-func (o oneTable) Grants() *catalog.Grants { return catalog.NewGrants() }
+func (o oneTable) Version() uint64                 { return 1 }
+func (o oneTable) Roles() *catalog.Roles           { return catalog.NewRoles() }
+func (o oneTable) Types() *catalog.Types           { return catalog.NewTypes() }
+func (o oneTable) Extensions() *catalog.Extensions { return catalog.NewExtensions() }
+func (o oneTable) Grants() *catalog.Grants         { return catalog.NewGrants() }
 
 // testScratch is shared by all tests, so that what one leaves in it shows in the others.
 var testScratch = &Scratch{}

@@ -18,20 +18,20 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 	if t := sc.b.constructed(e); t.Valid() {
 		return sc.constructor(t, e)
 	}
-	name, err := functionName(e)
+	f, err := sc.b.funcName(e)
 	if err != nil {
 		return nil, err
 	}
-	pos := int(e.Pos)
+	name, pos := f.Name, int(e.Pos)
 	switch {
 	case e.Syntax == ast.GroupingSyntax:
 		return sc.grouping(e)
 	case len(e.Within) > 0:
-		return sc.withinGroup(name, e)
-	case e.Over != nil && !(builtin.IsOrderedSet(name) && !builtin.IsWindowFunc(name)):
-		return sc.windowCall(name, e)
-	case builtin.IsOrderedSet(name) && e.ArgNames == nil && (len(e.Args) > 0 || !builtin.IsWindowFunc(name)):
-		return nil, sc.withoutWithin(name, e)
+		return sc.withinGroup(f, e)
+	case e.Over != nil && !(f.IsOrderedSet() && !f.IsWindow()):
+		return sc.windowCall(f, e)
+	case f.IsOrderedSet() && e.ArgNames == nil && (len(e.Args) > 0 || !f.IsWindow()):
+		return nil, sc.withoutWithin(f, e)
 	}
 	plain := e.ArgNames == nil // None of the special forms has names for its arguments.
 	switch name {
@@ -40,29 +40,29 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 			return sc.conditional(name, e)
 		}
 	}
-	if plain && builtin.IsAggregate(name) {
-		return sc.aggregate(name, e)
+	if plain && f.IsAggregate() {
+		return sc.aggregate(f, e)
 	}
-	if plain && builtin.IsWindowFunc(name) {
-		return nil, sc.withoutOver(name, e)
+	if plain && f.IsWindow() {
+		return nil, sc.withoutOver(f, e)
 	}
 	if e.Distinct || e.Filter != nil || len(e.OrderBy) > 0 || e.Star {
-		return nil, notAggregate(name, e)
+		return nil, notAggregate(f.String(), e)
 	}
 	if e.Variadic {
-		return sc.variadicCall(name, e)
+		return sc.variadicCall(f, e)
 	}
-	if builtin.IsSetFunc(name) {
-		return sc.setReturning(name, e)
+	if f.IsSet() {
+		return sc.setReturning(f, e)
 	}
 	args, ts, err := sc.args(e.Args)
 	if err != nil {
 		return nil, err
 	}
 	if e.ArgNames != nil {
-		return sc.b.namedCall(name, e.ArgNames, args, ts, pos)
+		return sc.b.namedCall(f, e.ArgNames, args, ts, pos)
 	}
-	return sc.b.function(name, args, ts, pos)
+	return sc.b.function(f, args, ts, pos)
 }
 
 // constructed returns the user-defined range or multirange type of which a call is the constructor; the zero Type if it is none.
@@ -73,7 +73,7 @@ func (b *binder) constructed(e *ast.Call) types.Type {
 	var t types.Type
 	switch len(e.Name) {
 	case 1:
-		if !builtin.Exists(e.Name[0]) {
+		if !b.bareName(e.Name[0]).Exists() {
 			t = catalog.FindType(b.r, "", e.Name[0])
 		}
 	case 2:
@@ -103,7 +103,7 @@ func (sc *scope) constructor(t types.Type, e *ast.Call) (expr.Scalar, error) {
 }
 
 // variadicCall binds a call whose last argument is an array of arguments.
-func (sc *scope) variadicCall(name string, e *ast.Call) (expr.Scalar, error) {
+func (sc *scope) variadicCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, error) {
 	pos := int(e.Pos)
 	if e.ArgNames != nil {
 		return nil, pgerror.Unsupported("VARIADIC beside named arguments", "Name no arguments.").At(pos)
@@ -112,7 +112,7 @@ func (sc *scope) variadicCall(name string, e *ast.Call) (expr.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	fn, err := builtin.ResolveVariadic(name, ts)
+	fn, err := f.ResolveVariadic(ts)
 	if err != nil {
 		if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.DatatypeMismatch {
 			pos = startOf(e.Args[len(e.Args)-1])
@@ -127,13 +127,13 @@ func (sc *scope) variadicCall(name string, e *ast.Call) (expr.Scalar, error) {
 }
 
 // namedCall binds a call that names arguments: they are put in their positions, and omitted ones get their defaults.
-func (b *binder) namedCall(name string, names []string, given []expr.Scalar, ts []types.Type, pos int) (expr.Scalar, error) {
-	list, places, err := builtin.ResolveNamed(name, names, ts)
+func (b *binder) namedCall(f builtin.FuncName, names []string, given []expr.Scalar, ts []types.Type, pos int) (expr.Scalar, error) {
+	list, places, err := f.ResolveNamed(names, ts)
 	if err != nil {
 		return nil, at(err, pos)
 	}
 	args, ts := positional(list, places, given)
-	return b.function(name, args, ts, pos)
+	return b.function(f, args, ts, pos)
 }
 
 // positional puts named arguments in their places, and the defaults in the others.
@@ -148,19 +148,33 @@ func positional(list []builtin.Parameter, places []int, given []expr.Scalar) ([]
 	return args, ts
 }
 
-// functionName returns the unqualified name; all functions are in pg_catalog.
-func functionName(e *ast.Call) (string, error) {
+// bareName is a function's name that is written without a schema.
+func (b *binder) bareName(name string) builtin.FuncName {
+	return builtin.FuncName{Name: name, From: b.sources()}
+}
+
+// sources returns where functions and operators come from that are named without a schema.
+func (b *binder) sources() builtin.Sources { return b.r.Extensions().Sources(catalog.Path(b.r)) }
+
+// funcName returns the name of a called function, and where the function may come from: pg_catalog and extensions.
+func (b *binder) funcName(e *ast.Call) (builtin.FuncName, error) {
 	switch {
 	case len(e.Name) == 1:
-		return e.Name[0], nil
-	case len(e.Name) == 2 && e.Name[0] == "pg_catalog":
-		return e.Name[1], nil
+		return b.bareName(e.Name[0]), nil
+	case len(e.Name) == 2 && e.Name[0] == catalog.SystemSchema:
+		return builtin.SystemFunc(e.Name[1]), nil
+	case len(e.Name) == 2:
+		if _, exists := b.r.Grants().Schemas[e.Name[0]]; !exists {
+			return builtin.FuncName{}, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", e.Name[0]).At(int(e.Pos))
+		}
+		b.needSchema(ast.TableName{Pos: e.Pos, Schema: e.Name[0]})
+		return builtin.FuncName{Schema: e.Name[0], Name: e.Name[1], From: b.r.Extensions().In(e.Name[0])}, nil
 	}
 	full := e.Name[0]
 	for _, part := range e.Name[1:] {
 		full += "." + part
 	}
-	return "", pgerror.New(pgerror.UndefinedFunction, "function %s does not exist", full).At(int(e.Pos))
+	return builtin.FuncName{}, pgerror.New(pgerror.UndefinedFunction, "function %s does not exist", full).At(int(e.Pos))
 }
 
 func notAggregate(name string, e *ast.Call) error {
@@ -192,8 +206,8 @@ func (sc *scope) args(list []ast.Expr) ([]expr.Scalar, []types.Type, error) {
 }
 
 // function binds a call of a plain function. Arguments are coerced in place.
-func (b *binder) function(name string, args []expr.Scalar, ts []types.Type, pos int) (expr.Scalar, error) {
-	fn, err := builtin.ResolveFunc(name, ts)
+func (b *binder) function(f builtin.FuncName, args []expr.Scalar, ts []types.Type, pos int) (expr.Scalar, error) {
+	fn, err := f.Resolve(ts)
 	if err != nil {
 		return nil, at(err, pos)
 	}
@@ -254,7 +268,7 @@ func (b *binder) nullIf(x, y expr.Scalar, pos int) (expr.Scalar, error) {
 		x = v
 	}
 	// The value is the left operand of the equality: text where varchars are compared.
-	fn, err := builtin.ResolveOperator("=", x.Type(), y.Type())
+	fn, err := b.sources().ResolveOperator("=", x.Type(), y.Type())
 	if err != nil {
 		return nil, at(err, pos)
 	}
@@ -275,12 +289,12 @@ func (b *binder) nullIf(x, y expr.Scalar, pos int) (expr.Scalar, error) {
 
 // aggregate binds an aggregate call and returns the column it will be. It belongs to the innermost
 // query whose columns its arguments name, which may be an enclosing one.
-func (sc *scope) aggregate(name string, e *ast.Call) (expr.Scalar, error) {
+func (sc *scope) aggregate(f builtin.FuncName, e *ast.Call) (expr.Scalar, error) {
 	bind := sc.aggregateCall
 	if len(e.Within) > 0 {
 		bind = sc.orderedSetCall
 	}
-	call, deepest, err := bind(name, e)
+	call, deepest, err := bind(f, e)
 	if err != nil {
 		return nil, err
 	}
@@ -304,8 +318,8 @@ func (sc *scope) aggregate(name string, e *ast.Call) (expr.Scalar, error) {
 			return sc.b.column(owner.sel.aggs[i].id, pos), nil
 		}
 	}
-	id := sc.b.newColumn(name, call.Func.Ret)
-	owner.sel.aggs = append(owner.sel.aggs, aggregation{id: id, call: *call, name: name})
+	id := sc.b.newColumn(f.Name, call.Func.Ret)
+	owner.sel.aggs = append(owner.sel.aggs, aggregation{id: id, call: *call, name: f.Name})
 	return sc.b.column(id, pos), nil
 }
 
@@ -371,7 +385,7 @@ func (sc *scope) enterAggregate() (named *tracker, leave func()) {
 }
 
 // aggregateCall binds arguments, FILTER and ORDER BY, and reports the deepest scope they name.
-func (sc *scope) aggregateCall(name string, e *ast.Call) (*AggregateCall, int, error) {
+func (sc *scope) aggregateCall(f builtin.FuncName, e *ast.Call) (*AggregateCall, int, error) {
 	named, leave := sc.enterAggregate()
 	defer leave()
 	args, ts, err := sc.args(e.Args)
@@ -379,9 +393,9 @@ func (sc *scope) aggregateCall(name string, e *ast.Call) (*AggregateCall, int, e
 		return nil, 0, err
 	}
 	if len(args) == 0 && !e.Star {
-		return nil, 0, pgerror.New(pgerror.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", name).At(int(e.Pos))
+		return nil, 0, pgerror.New(pgerror.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", f).At(int(e.Pos))
 	}
-	fn, err := builtin.ResolveAggregate(name, ts)
+	fn, err := f.ResolveAggregate(ts)
 	if err != nil {
 		return nil, 0, at(err, int(e.Pos))
 	}
@@ -481,7 +495,7 @@ func sameAggregate(a, b *AggregateCall) bool {
 
 // setReturning binds a set-returning function in a select list: it becomes a column of the step
 // that runs all of them in lockstep.
-func (sc *scope) setReturning(name string, e *ast.Call) (expr.Scalar, error) {
+func (sc *scope) setReturning(f builtin.FuncName, e *ast.Call) (expr.Scalar, error) {
 	pos := int(e.Pos)
 	const lateral = "You might be able to move the set-returning function into a LATERAL FROM item."
 	switch {
@@ -498,7 +512,7 @@ func (sc *scope) setReturning(name string, e *ast.Call) (expr.Scalar, error) {
 	}
 	sc.setsOK = false
 	defer func() { sc.setsOK = true }()
-	fn, args, err := sc.setCall(name, e)
+	fn, args, err := sc.setCall(f, e)
 	if err != nil {
 		return nil, err
 	}
@@ -507,28 +521,28 @@ func (sc *scope) setReturning(name string, e *ast.Call) (expr.Scalar, error) {
 		if sc.clause == "SELECT" && slices.ContainsFunc(args, expr.Volatile) {
 			break
 		}
-		if s := &sc.sel.sets[i]; s.fn.Name == name && slices.Equal(s.fn.Args, fn.Args) && slices.EqualFunc(s.args, args, expr.Equal) {
+		if s := &sc.sel.sets[i]; s.fn.Name == f.Name && slices.Equal(s.fn.Args, fn.Args) && slices.EqualFunc(s.args, args, expr.Equal) {
 			return sc.b.column(s.id, pos), nil
 		}
 	}
-	id := sc.b.newColumn(name, fn.Ret)
+	id := sc.b.newColumn(f.Name, fn.Ret)
 	sc.sel.sets = append(sc.sel.sets, setProjection{id: id, fn: fn, args: args})
 	return sc.b.column(id, pos), nil
 }
 
-func (sc *scope) setCall(name string, e *ast.Call) (*builtin.SetFunc, []expr.Scalar, error) {
+func (sc *scope) setCall(f builtin.FuncName, e *ast.Call) (*builtin.SetFunc, []expr.Scalar, error) {
 	args, ts, err := sc.args(e.Args)
 	if err != nil {
 		return nil, nil, err
 	}
 	if e.ArgNames != nil {
-		list, places, err := builtin.ResolveNamed(name, e.ArgNames, ts)
+		list, places, err := f.ResolveNamed(e.ArgNames, ts)
 		if err != nil {
 			return nil, nil, at(err, int(e.Pos))
 		}
 		args, ts = positional(list, places, args)
 	}
-	fn, err := builtin.ResolveSetFunc(name, ts)
+	fn, err := f.ResolveSet(ts)
 	if err != nil {
 		return nil, nil, at(err, int(e.Pos))
 	}
@@ -594,17 +608,17 @@ func withoutMod(x expr.Scalar, t types.Type) expr.Scalar {
 	return &expr.Cast{X: x, Typ: t}
 }
 
-// tableFuncName is functionName for a function in FROM, which may be percodb.changes.
-func tableFuncName(c *ast.Call) (string, error) {
+// tableFuncName is funcName for a function in FROM, which may be percodb.changes.
+func (b *binder) tableFuncName(c *ast.Call) (builtin.FuncName, error) {
 	if isChanges(c) {
-		return c.Name[1], nil
+		return builtin.FuncName{Schema: c.Name[0], Name: c.Name[1]}, nil
 	}
-	return functionName(c)
+	return b.funcName(c)
 }
 
 // tableFunc binds a function in FROM.
 func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
-	name, err := tableFuncName(t.Call)
+	f, err := b.tableFuncName(t.Call)
 	if err != nil {
 		return nil, err
 	}
@@ -613,14 +627,14 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	saved := sc.clause
 	sc.in("functions in FROM", false, false)
 	inner.in("functions in FROM", false, false)
-	r, cols, err := b.tableFuncRel(inner, name, t)
+	r, cols, err := b.tableFuncRel(inner, f, t)
 	sc.clause = saved
 	if err != nil {
 		return nil, err
 	}
 	alias := t.Alias
 	if alias == "" {
-		alias = name
+		alias = f.Name
 	}
 	item := nsItem{alias: alias, rel: true, open: true, unlockable: "a function"}
 	for i, id := range cols {
@@ -638,8 +652,8 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	return r, sc.addItem(item)
 }
 
-func (b *binder) tableFuncRel(sc *scope, name string, t *ast.TableFunc) (rel, []int, error) {
-	pos := int(t.Pos)
+func (b *binder) tableFuncRel(sc *scope, f builtin.FuncName, t *ast.TableFunc) (rel, []int, error) {
+	name, pos := f.Name, int(t.Pos)
 	if builtin.NeedsColumns(name) || builtin.TakesColumns(name) && len(t.ColumnDefs) > 0 {
 		return b.recordFunc(sc, name, t)
 	}
@@ -650,14 +664,14 @@ func (b *binder) tableFuncRel(sc *scope, name string, t *ast.TableFunc) (rel, []
 	if isChanges(t.Call) {
 		return b.changes(sc, t)
 	}
-	if !builtin.IsSetFunc(name) {
+	if !f.IsSet() {
 		x, err := sc.expr(t.Call)
 		if err != nil {
 			return nil, nil, err
 		}
 		if x.Type().Underlying().IsComposite() {
-			f := b.setFuncItem(name, builtin.One(name, x.Type()), []expr.Scalar{x}, t.Ordinality)
-			return f, f.cols, nil
+			one := b.setFuncItem(name, builtin.One(name, x.Type()), []expr.Scalar{x}, t.Ordinality)
+			return one, one.cols, nil
 		}
 		row := []expr.Scalar{sc.b.textIfUnknown(x)}
 		cols := []int{b.newColumn(name, row[0].Type())}
@@ -668,18 +682,18 @@ func (b *binder) tableFuncRel(sc *scope, name string, t *ast.TableFunc) (rel, []
 		return &valuesRel{rows: [][]expr.Scalar{row}, cols: cols}, cols, nil
 	}
 	if name == "unnest" && len(t.Call.Args) > 1 && t.Call.ArgNames == nil {
-		f, err := b.unnestMany(sc, t)
+		all, err := b.unnestMany(sc, t)
 		if err != nil {
 			return nil, nil, err
 		}
-		return f, f.cols, nil
+		return all, all.cols, nil
 	}
-	fn, args, err := sc.setCall(name, t.Call)
+	fn, args, err := sc.setCall(f, t.Call)
 	if err != nil {
 		return nil, nil, err
 	}
-	f := b.setFuncItem(name, fn, args, t.Ordinality)
-	return f, f.cols, nil
+	item := b.setFuncItem(name, fn, args, t.Ordinality)
+	return item, item.cols, nil
 }
 
 // setFuncItem returns the step that yields the rows of a set-returning function in FROM, with new columns.

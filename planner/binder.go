@@ -23,16 +23,17 @@ type binder struct {
 	env  *builtin.Env
 	opts Options
 
-	cols      []columnInfo // by column ID
-	params    []types.Type // by parameter number - 1; zero or unknown Type: not known yet
-	paramPos  []int        // where each was first seen
-	relations []*catalog.TableDescriptor
-	names     []FoundName
-	types     []*types.Defined
-	depth     int
-	views     []uint64 // ids of the views being expanded
-	guards    []uint64 // ids of the tables whose policies with subqueries are being bound
-	stored    int      // texts of policies that are being bound
+	cols       []columnInfo // by column ID
+	params     []types.Type // by parameter number - 1; zero or unknown Type: not known yet
+	paramPos   []int        // where each was first seen
+	relations  []*catalog.TableDescriptor
+	names      []FoundName
+	types      []*types.Defined
+	extensions []*catalog.ExtensionDescriptor
+	depth      int
+	views      []uint64 // ids of the views being expanded
+	guards     []uint64 // ids of the tables whose policies with subqueries are being bound
+	stored     int      // texts of policies that are being bound
 	// policyViews is the number of views around the policy that is being bound.
 	policyViews int
 	byRole      bool // who acts decides which policies are in the plan

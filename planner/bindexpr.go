@@ -85,7 +85,7 @@ func (sc *scope) bindRareExpr(e ast.Expr) (expr.Scalar, error) {
 		if err != nil {
 			return nil, err
 		}
-		return sc.b.function("timezone", args, ts, int(e.Pos))
+		return sc.b.function(builtin.SystemFunc("timezone"), args, ts, int(e.Pos))
 	case *ast.Collate:
 		return sc.collate(e)
 	case *ast.Default:

@@ -187,15 +187,15 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 		return nil, pgerror.New(pgerror.DataCorrupted, "view \"%s\" does not hold a query", v.Name)
 	}
 	need := b.need(v, acl.Select)
-	slots, as := b.noSlots, b.as
-	b.noSlots = true
+	slots, as, r := b.noSlots, b.as, b.r
+	b.noSlots, b.r = true, catalog.ForStored(b.r)
 	if b.as = v.OwnerOID(); v.SecurityInvoker {
 		b.as = 0 // Also below a view of another owner.
 	}
 	b.views = append(b.views, v.ID)
 	q, err := b.bindQuery(parsed, nil, true)
 	b.views = b.views[:len(b.views)-1]
-	b.noSlots, b.as = slots, as
+	b.noSlots, b.as, b.r = slots, as, r
 	if err != nil {
 		return nil, textError(err, "view", v.Name)
 	}

@@ -395,9 +395,9 @@ func (b *binder) catalogExpr(text string, scan *scanRel, bind func(*scope, ast.E
 	if err != nil {
 		return nil, textError(err, "expression", text)
 	}
-	saved := b.noSlots
-	b.noSlots = true
-	defer func() { b.noSlots = saved }()
+	saved, r := b.noSlots, b.r
+	b.noSlots, b.r = true, catalog.ForStored(r)
+	defer func() { b.noSlots, b.r = saved, r }()
 	sc := newScope(b, nil)
 	if scan != nil {
 		own := *scan

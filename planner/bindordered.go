@@ -8,14 +8,14 @@ import (
 )
 
 // withinGroup binds a call with WITHIN GROUP.
-func (sc *scope) withinGroup(name string, e *ast.Call) (expr.Scalar, error) {
+func (sc *scope) withinGroup(f builtin.FuncName, e *ast.Call) (expr.Scalar, error) {
 	pos := int(e.Pos)
 	switch {
-	case e.ArgNames == nil && builtin.IsOrderedSet(name):
+	case e.ArgNames == nil && f.IsOrderedSet():
 		if e.Over != nil {
-			return nil, pgerror.New(pgerror.FeatureNotSupported, "OVER is not supported for ordered-set aggregate %s", name).At(pos)
+			return nil, pgerror.New(pgerror.FeatureNotSupported, "OVER is not supported for ordered-set aggregate %s", f).At(pos)
 		}
-		return sc.aggregate(name, e)
+		return sc.aggregate(f, e)
 	}
 	list := e.Args[:len(e.Args):len(e.Args)]
 	for i := range e.Within {
@@ -25,37 +25,37 @@ func (sc *scope) withinGroup(name string, e *ast.Call) (expr.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	if builtin.IsAggregate(name) {
-		if _, err := builtin.ResolveAggregate(name, ts); err != nil {
+	if f.IsAggregate() {
+		if _, err := f.ResolveAggregate(ts); err != nil {
 			return nil, at(err, pos)
 		}
-		return nil, pgerror.New(pgerror.WrongObjectType, "%s is not an ordered-set aggregate, so it cannot have WITHIN GROUP", name).At(pos)
+		return nil, pgerror.New(pgerror.WrongObjectType, "%s is not an ordered-set aggregate, so it cannot have WITHIN GROUP", f).At(pos)
 	}
-	if _, err := sc.b.function(name, args, ts, pos); err != nil && !builtin.IsSetFunc(name) && !builtin.IsWindowFunc(name) {
+	if _, err := sc.b.function(f, args, ts, pos); err != nil && !f.IsSet() && !f.IsWindow() {
 		return nil, err
 	}
-	return nil, pgerror.New(pgerror.WrongObjectType, "WITHIN GROUP specified, but %s is not an aggregate function", name).At(pos)
+	return nil, pgerror.New(pgerror.WrongObjectType, "WITHIN GROUP specified, but %s is not an aggregate function", f).At(pos)
 }
 
 // withoutWithin is the error of a call of an ordered-set aggregate without WITHIN GROUP.
-func (sc *scope) withoutWithin(name string, e *ast.Call) error {
+func (sc *scope) withoutWithin(f builtin.FuncName, e *ast.Call) error {
 	_, ts, err := sc.args(e.Args)
 	if err != nil {
 		return err
 	}
-	if last := len(ts) - 1; !builtin.IsHypotheticalSet(name) {
+	if last := len(ts) - 1; !builtin.IsHypotheticalSet(f.Name) {
 		if last < 0 {
-			return at(builtin.ErrNoFunction(name, ts), int(e.Pos))
+			return at(builtin.ErrNoFunction(f.String(), ts), int(e.Pos))
 		}
-		if _, err := builtin.ResolveOrderedSet(name, ts[:last], ts[last:]); err != nil {
+		if _, err := builtin.ResolveOrderedSet(f.Name, ts[:last], ts[last:]); err != nil {
 			return at(err, int(e.Pos))
 		}
 	}
-	return pgerror.New(pgerror.WrongObjectType, "WITHIN GROUP is required for ordered-set aggregate %s", name).At(int(e.Pos))
+	return pgerror.New(pgerror.WrongObjectType, "WITHIN GROUP is required for ordered-set aggregate %s", f).At(int(e.Pos))
 }
 
 // orderedSetCall is aggregateCall for an ordered-set aggregate.
-func (sc *scope) orderedSetCall(name string, e *ast.Call) (*AggregateCall, int, error) {
+func (sc *scope) orderedSetCall(f builtin.FuncName, e *ast.Call) (*AggregateCall, int, error) {
 	named, leave := sc.enterAggregate()
 	defer leave()
 	direct, directTypes, err := sc.args(e.Args)
@@ -73,7 +73,7 @@ func (sc *scope) orderedSetCall(name string, e *ast.Call) (*AggregateCall, int, 
 	if e.Distinct {
 		return nil, 0, pgerror.New(pgerror.SyntaxError, "cannot use DISTINCT with WITHIN GROUP").At(int(e.Pos))
 	}
-	fn, err := builtin.ResolveOrderedSet(name, directTypes, orderedTypes)
+	fn, err := builtin.ResolveOrderedSet(f.Name, directTypes, orderedTypes)
 	if err != nil {
 		return nil, 0, at(err, int(e.Pos))
 	}

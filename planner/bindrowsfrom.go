@@ -23,12 +23,12 @@ func (b *binder) rowsFrom(sc *scope, t *ast.RowsFrom) (rel, error) {
 			return nil, err
 		}
 	}
-	name, err := tableFuncName(t.Functions[0].Call)
+	name, err := b.tableFuncName(t.Functions[0].Call)
 	if err != nil {
 		return nil, err
 	}
-	f := z.rel(name, t.Ordinality)
-	alias := cmp.Or(t.Alias, name)
+	f := z.rel(name.Name, t.Ordinality)
+	alias := cmp.Or(t.Alias, name.Name)
 	item := nsItem{alias: alias, rel: true, open: true, unlockable: "a function"}
 	for i, id := range f.cols {
 		if i == 0 && t.Alias != "" && len(z.list) == 1 && z.list[0].Columns == nil && z.list[0].Column == "" {
@@ -53,14 +53,15 @@ type zipBinder struct {
 
 // add adds a function; one that returns no set has one row.
 func (z *zipBinder) add(t *ast.TableFunc) error {
-	name, err := tableFuncName(t.Call)
+	f, err := z.b.tableFuncName(t.Call)
 	if err != nil {
 		return err
 	}
+	name := f.Name
 	if name == "unnest" && len(t.Call.Args) > 1 && t.Call.ArgNames == nil {
 		return z.unnest(t)
 	}
-	r, _, err := z.b.tableFuncRel(z.sc, name, t)
+	r, _, err := z.b.tableFuncRel(z.sc, f, t)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (z *zipBinder) unnest(t *ast.TableFunc) error {
 	for _, arg := range t.Call.Args {
 		one := *t.Call
 		one.Args = []ast.Expr{arg}
-		fn, args, err := z.sc.setCall("unnest", &one)
+		fn, args, err := z.sc.setCall(builtin.SystemFunc("unnest"), &one)
 		if err != nil {
 			return err
 		}

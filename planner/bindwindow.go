@@ -64,21 +64,21 @@ func windowNotAllowed(clause string, pos int) error {
 }
 
 // withoutOver is the error of a window function without OVER.
-func (sc *scope) withoutOver(name string, e *ast.Call) error {
+func (sc *scope) withoutOver(f builtin.FuncName, e *ast.Call) error {
 	_, ts, err := sc.args(e.Args)
 	if err != nil {
 		return err
 	}
-	if _, err := builtin.ResolveWindowFunc(name, ts); err != nil {
+	if _, err := builtin.ResolveWindowFunc(f.Name, ts); err != nil {
 		return at(err, int(e.Pos))
 	}
-	return pgerror.New(pgerror.WrongObjectType, "window function %s requires an OVER clause", name).At(int(e.Pos))
+	return pgerror.New(pgerror.WrongObjectType, "window function %s requires an OVER clause", f).At(int(e.Pos))
 }
 
 // windowCall binds a call with OVER and returns the column it will be.
-func (sc *scope) windowCall(name string, e *ast.Call) (expr.Scalar, error) {
+func (sc *scope) windowCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, error) {
 	pos := int(e.Pos)
-	call, ret, err := sc.windowFunction(name, e)
+	call, ret, err := sc.windowFunction(f, e)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (sc *scope) windowCall(name string, e *ast.Call) (expr.Scalar, error) {
 			return sc.b.column(w.calls[i].id, pos), nil
 		}
 	}
-	id := sc.b.newColumn(name, ret)
+	id := sc.b.newColumn(f.Name, ret)
 	w.calls = append(w.calls, windowing{id: id, call: *call})
 	return sc.b.column(id, pos), nil
 }
@@ -112,7 +112,7 @@ func sameWindowCall(a, b *WindowCall) bool {
 }
 
 // windowFunction binds the function, its arguments and FILTER, and returns the type of its values.
-func (sc *scope) windowFunction(name string, e *ast.Call) (*WindowCall, types.Type, error) {
+func (sc *scope) windowFunction(f builtin.FuncName, e *ast.Call) (*WindowCall, types.Type, error) {
 	args, ts, filter, err := sc.windowArgs(e)
 	if err != nil {
 		return nil, types.Type{}, err
@@ -122,29 +122,29 @@ func (sc *scope) windowFunction(name string, e *ast.Call) (*WindowCall, types.Ty
 	var want []types.Type
 	var ret types.Type
 	switch {
-	case e.ArgNames == nil && builtin.IsWindowFunc(name):
-		call.Func, err = builtin.ResolveWindowFunc(name, ts)
+	case e.ArgNames == nil && f.IsWindow():
+		call.Func, err = builtin.ResolveWindowFunc(f.Name, ts)
 		if err == nil {
 			want, ret = call.Func.Args, call.Func.Ret
 			sc.b.needFunction(call.Func)
 		}
-	case e.ArgNames == nil && builtin.IsAggregate(name):
-		call.Agg, err = builtin.ResolveAggregate(name, ts)
+	case e.ArgNames == nil && f.IsAggregate():
+		call.Agg, err = f.ResolveAggregate(ts)
 		if err == nil {
 			want, ret = call.Agg.Args, call.Agg.Ret
 			sc.b.needFunction(call.Agg)
 		}
 	default:
-		_, err = sc.b.function(name, args, ts, pos)
-		if builtin.IsSetFunc(name) {
-			_, err = builtin.ResolveSetFunc(name, ts)
+		_, err = sc.b.function(f, args, ts, pos)
+		if f.IsSet() {
+			_, err = f.ResolveSet(ts)
 		}
 		if err == nil {
-			err = pgerror.New(pgerror.WrongObjectType, "OVER specified, but %s is not a window function nor an aggregate function", name)
+			err = pgerror.New(pgerror.WrongObjectType, "OVER specified, but %s is not a window function nor an aggregate function", f)
 		}
 	}
 	if err == nil {
-		err = checkWindowCall(call, name, e)
+		err = checkWindowCall(call, f.Name, e)
 	}
 	if err != nil {
 		return nil, ret, at(err, pos)

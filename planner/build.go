@@ -80,7 +80,7 @@ func (p *physical) complete(plan *Plan) {
 	plan.Inputs = p.inputs
 	plan.Relations = b.relations
 	plan.Names = b.names
-	plan.Types = b.types
+	plan.Types, plan.Extensions = b.types, b.extensions
 	plan.Needs = b.needs
 	plan.Subqueries = b.subs
 	plan.Locks = b.locks

@@ -295,14 +295,21 @@ func requireOrder(t types.Type, pos int) error {
 // operator makes L op R.
 func (b *binder) operator(op string, l, r expr.Scalar, pos int) (expr.Scalar, error) {
 	l, r = undomain(l), undomain(r)
-	b.needOperator(op, l.Type(), r.Type())
-	if x, err := b.commonOperator(op, l, r, pos); x != nil || err != nil {
-		return x, err
+	from, op, err := b.operatorSources(op, pos)
+	if err != nil {
+		return nil, err
 	}
-	fn, err := builtin.ResolveOperator(op, l.Type(), r.Type())
+	if from&builtin.System != 0 {
+		b.needOperator(op, l.Type(), r.Type())
+		if x, err := b.commonOperator(op, l, r, pos); x != nil || err != nil {
+			return x, err
+		}
+	}
+	fn, err := from.ResolveOperator(op, l.Type(), r.Type())
 	if err != nil {
 		return nil, at(err, pos)
 	}
+	b.useExtension(fn.Use())
 	if cmp := expr.ParseCmpOp(op); cmp != 0 && fn.Args[0].IsArray() && !comparable(cmp, fn.Args[0]) {
 		return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", fn.Args[0].Elem())
 	}
@@ -386,7 +393,11 @@ func posOf(e expr.Scalar, pos int) int {
 
 func (b *binder) prefixOperator(op string, x expr.Scalar, pos int) (expr.Scalar, error) {
 	x = undomain(x)
-	fn, err := builtin.ResolveOperator(op, types.Type{}, x.Type())
+	from, op, err := b.operatorSources(op, pos)
+	if err != nil {
+		return nil, err
+	}
+	fn, err := from.ResolveOperator(op, types.Type{}, x.Type())
 	if err != nil {
 		return nil, at(err, pos)
 	}

@@ -120,7 +120,7 @@ func (d *Domains) rulesOf(domain *types.Defined) (*domainRules, error) {
 		if err != nil {
 			return nil, textError(err, "expression", c.Expr)
 		}
-		bound, err := BindDomainCheck(d.env.Context(), e, domain.Parent, d.resolver(), d.env)
+		bound, err := BindDomainCheck(d.env.Context(), e, domain.Parent, catalog.ForStored(d.resolver()), d.env)
 		if err != nil {
 			return nil, textError(err, "expression", c.Expr)
 		}

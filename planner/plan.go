@@ -51,6 +51,8 @@ type Plan struct {
 	ObjectsVersion uint64
 	// Types are the user-defined types that it used; the plan is valid while their Version is the same as well.
 	Types []*types.Defined
+	// Extensions are those of which it uses something; the plan is valid while they are installed in the same schemas.
+	Extensions []*catalog.ExtensionDescriptor
 	// SearchPath is the one in which the resolver found unqualified names.
 	SearchPath []string
 	// Names are the relations that the statement names without a schema: the plan is valid while the search path finds the same ones.

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
@@ -51,9 +52,44 @@ func (b *binder) needSchema(name ast.TableName) {
 	b.needs = append(b.needs, &Need{Schema: name.Schema, Pos: int(name.Pos), Privileges: acl.Usage})
 }
 
+// function is a function, an aggregate, an operator or a cast.
+type function interface {
+	Signature() string
+	Use() builtin.Use
+}
+
+// useExtension records that the plan depends on what an extension has; the zero Use is nothing.
+func (b *binder) useExtension(use builtin.Use) {
+	if use.Extension == "" {
+		return
+	}
+	if d := b.r.Extensions().Named(use.Extension); d != nil && !slices.Contains(b.extensions, d) {
+		b.extensions = append(b.extensions, d)
+	}
+	if b.env != nil && b.env.ExtensionUsed != nil {
+		b.env.ExtensionUsed(use)
+	}
+}
+
+// operatorSources returns where an operator may come from, and its symbol, without the schema that may be written with it.
+func (b *binder) operatorSources(op string, pos int) (builtin.Sources, string, error) {
+	qualified, ok := strings.CutPrefix(op, "OPERATOR(")
+	if !ok {
+		return b.sources(), op, nil
+	}
+	for _, schema := range b.r.Extensions().All() {
+		if symbol, ok := strings.CutPrefix(qualified, ast.QuoteIdent(schema.Schema)+"."); ok {
+			b.needSchema(ast.TableName{Pos: ast.Pos(pos), Schema: schema.Schema})
+			return b.r.Extensions().In(schema.Schema), strings.TrimSuffix(symbol, ")"), nil
+		}
+	}
+	return builtin.System, op, nil // There is no operator of this name.
+}
+
 // needFunction adds the use of a function, by its signature. Only functions whose privileges somebody has changed are listed: all roles
 // may use the others. AS OF SYSTEM TIME lists every function, since the privileges of the present decide. A plan is made anew when such privileges change (Plan.ObjectsVersion).
-func (b *binder) needFunction(f interface{ Signature() string }) {
+func (b *binder) needFunction(f function) {
+	b.useExtension(f.Use())
 	if !b.checksFunctions() {
 		return
 	}
@@ -80,7 +116,7 @@ func (b *binder) needOperator(op string, l, r types.Type) {
 	if !b.checksFunctions() {
 		return
 	}
-	if fn, err := builtin.ResolveOperator(op, l, r); err == nil { // The caller reports the error.
+	if fn, err := b.sources().ResolveOperator(op, l, r); err == nil { // The caller reports the error.
 		b.needFunction(fn)
 	}
 }

@@ -325,12 +325,13 @@ func (b *binder) policyCondition(g *guard, text string) (expr.Scalar, error) {
 		return nil, err
 	}
 	defer b.leave()
-	slots, as, trackers, limits := b.noSlots, b.as, b.trackers, b.limits
+	slots, as, trackers, limits, r := b.noSlots, b.as, b.trackers, b.limits, b.r
+	b.r = catalog.ForStored(r)
 	views := b.policyViews
 	b.noSlots, b.as, b.trackers, b.limits, b.policyViews = true, g.as, nil, nil, len(b.views)
 	b.stored++
 	defer func() {
-		b.noSlots, b.as, b.trackers, b.limits, b.policyViews = slots, as, trackers, limits, views
+		b.noSlots, b.as, b.trackers, b.limits, b.policyViews, b.r = slots, as, trackers, limits, views, r
 		b.stored--
 	}()
 	x, err := b.policyExpr(e, g.row)

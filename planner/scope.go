@@ -8,6 +8,7 @@ import (
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -387,6 +388,7 @@ func (b *binder) typeOf(t ast.TypeName) (types.Type, error) {
 		return types.Type{}, SchemaDenied(t.Name[0], int(t.Pos))
 	}
 	b.useType(typ)
+	b.useExtension(builtin.TypeUse(typ))
 	return typ, nil
 }
 

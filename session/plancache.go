@@ -125,6 +125,11 @@ func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same fun
 			return false, nil
 		}
 	}
+	for _, used := range c.Extensions {
+		if now := r.Extensions().Named(used.Name); now == nil || now.ID != used.ID || now.Schema != used.Schema {
+			return false, nil
+		}
+	}
 	for _, used := range c.Relations {
 		now, err := r.RelationByID(ctx, used.ID)
 		if err != nil {

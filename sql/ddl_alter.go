@@ -50,7 +50,7 @@ func (p *parser) alterRelation(pos ast.Pos, kind kw.Word) ast.Statement {
 		return a
 	}
 	if no := p.isWord(kw.No); (kind == kw.Index || kind == kw.Materialized) && !a.IfExists && (p.isWord(kw.Depends) || no && p.peek(1).kw == kw.Depends) {
-		p.notYet(pos, "DEPENDS ON EXTENSION", "percodb has no extensions.")
+		p.notYet(pos, "DEPENDS ON EXTENSION", "Drop the object with the extension.")
 		c := &ast.TableCommand{Pos: p.here(), Action: "DEPENDS ON EXTENSION"}
 		if no {
 			p.advance()

@@ -14,7 +14,7 @@ func (p *parser) lacking(pos ast.Pos, verb string) {
 	word := p.cur().kw
 	next := p.peek(1).kw
 	if word == kw.Type || word == kw.Domain || word == kw.Role || word == kw.Group || word == kw.User && next != kw.Mapping ||
-		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy {
+		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy || word == kw.Extension {
 		return
 	}
 	what := verb + " " + upper(word)
@@ -34,8 +34,6 @@ func objectHint(word kw.Word) string {
 		return "A percodb cluster is one database; use schemas."
 	case kw.Type, kw.Domain:
 		return "Use a built-in type with a CHECK constraint."
-	case kw.Extension:
-		return "percodb has no extensions."
 	}
 	return ""
 }

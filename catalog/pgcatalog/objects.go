@@ -272,6 +272,11 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 			return comment, ok
 		}
 	}
+	if class == "" || class == "pg_extension" {
+		if comment, ok := o.extensionComment(id); ok {
+			return comment, true
+		}
+	}
 	if class == "" || class == "pg_policy" {
 		if r := o.Resolver(); r != nil {
 			if _, p, err := catalog.FindPolicy(background(), r, uint32(id)); err == nil && p != nil {

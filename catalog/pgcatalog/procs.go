@@ -115,7 +115,17 @@ func procRows(s *scan) error {
 			namespace = s.systemSchema()
 		}
 	}
-	return nil
+	return eachInstalled(s.Resolver, func(d *catalog.ExtensionDescriptor, e *builtin.Extension) error {
+		namespace, owner := oid(schemaOID(s.Resolver, d.Schema)), oid(d.OwnerOID())
+		for _, p := range e.Procs() {
+			r.buf = p.Values(r.buf[:0])
+			err := r.emit(r.buf, col{"pronamespace", namespace}, col{"proowner", owner}, col{"proacl", types.ACL(s.functionACL(p.Signature, standard))})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // functionACL returns the privileges on a function; nil if they are the standard ones by default.

@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
@@ -22,6 +23,9 @@ func (o *Objects) RoutineName(t, id types.OID) (string, bool) {
 			return "", false
 		}
 		name := keyword.QuoteIdent(p.Name)
+		if e := p.Extension(); e != nil {
+			return o.extensionRoutine(p, e, t == types.OIDRegprocedure)
+		}
 		if p.Schema() != catalog.SystemSchema || t == types.OIDRegproc && len(builtin.ProcsNamed(p.Name)) > 1 {
 			name = keyword.QuoteIdent(p.Schema()) + "." + name
 		}
@@ -40,6 +44,26 @@ func (o *Objects) RoutineName(t, id types.OID) (string, bool) {
 	}
 	if len(operatorsNamed(name)) > 1 {
 		name = catalog.SystemSchema + "." + name
+	}
+	return name, true
+}
+
+// extensionRoutine is RoutineName for a function of an extension; false if that is not installed.
+func (o *Objects) extensionRoutine(p *builtin.Proc, e *builtin.Extension, withTypes bool) (string, bool) {
+	r := o.Resolver()
+	if r == nil {
+		return "", false
+	}
+	d := r.Extensions().Named(e.Name)
+	if d == nil {
+		return "", false
+	}
+	name := keyword.QuoteIdent(p.Name)
+	if found, err := o.functions("", p.Name); err != nil || !withTypes && len(found) > 1 || !slices.Contains(catalog.Path(r), d.Schema) {
+		name = keyword.QuoteIdent(d.Schema) + "." + name
+	}
+	if withTypes {
+		name += "(" + typeList(p.Args) + ")"
 	}
 	return name, true
 }
@@ -113,8 +137,13 @@ func (o *Objects) functions(schema, name string) ([]*builtin.Proc, error) {
 	if err := o.schemaExists(schema); err != nil {
 		return nil, err
 	}
+	path := []string{schema}
+	r := o.Resolver()
 	if schema == "" {
 		schema = catalog.SystemSchema
+		if r != nil {
+			path = catalog.Path(r)
+		}
 	}
 	var found []*builtin.Proc
 	for _, p := range builtin.ProcsNamed(name) {
@@ -122,7 +151,17 @@ func (o *Objects) functions(schema, name string) ([]*builtin.Proc, error) {
 			found = append(found, p)
 		}
 	}
-	return found, nil
+	if r == nil {
+		return found, nil
+	}
+	return found, eachInstalled(r, func(d *catalog.ExtensionDescriptor, e *builtin.Extension) error {
+		for _, p := range e.Procs() {
+			if p.Name == name && slices.Contains(path, d.Schema) {
+				found = append(found, p)
+			}
+		}
+		return nil
+	})
 }
 
 // schemaExists returns 3F000 unless a schema exists; "" is none.

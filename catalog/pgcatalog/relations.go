@@ -20,6 +20,7 @@ const (
 	classPgConstraint = 2606
 	classPgProc       = 1255
 	classPgOperator   = 2617
+	classPgExtension  = 3079
 
 	defaultCollation = 100
 	collationC       = 950
@@ -32,60 +33,63 @@ const databaseName = "percodb"
 // rowsFunctions maps system tables to what computes their rows; those left out are empty.
 func rowsFunctions() map[string]func(*scan) error {
 	return map[string]func(*scan) error{
-		"percodb.locks":                  lockRows,
-		"percodb.observer_errors":        observerErrorRows,
-		"percodb.observers":              observerRows,
-		"percodb.oracle":                 oracleRows,
-		"percodb.ranges":                 rangeRows,
-		"percodb.transactions":           transactionRows,
-		"pg_catalog.pg_namespace":        namespaceRows,
-		"pg_catalog.pg_class":            classRows,
-		"pg_catalog.pg_attribute":        attributeRows,
-		"pg_catalog.pg_attrdef":          attrdefRows,
-		"pg_catalog.pg_index":            indexRows,
-		"pg_catalog.pg_constraint":       constraintRows,
-		"pg_catalog.pg_sequence":         sequenceRows,
-		"pg_catalog.pg_description":      descriptionRows,
-		"pg_catalog.pg_depend":           dependRows,
-		"pg_catalog.pg_type":             typeRows,
-		"pg_catalog.pg_enum":             enumRows,
-		"pg_catalog.pg_range":            rangeTypeRows,
-		"pg_catalog.pg_am":               amRows,
-		"pg_catalog.pg_collation":        collationRows,
-		"pg_catalog.pg_database":         databaseRows,
-		"pg_catalog.pg_tablespace":       tablespaceRows,
-		"pg_catalog.pg_roles":            roleRows,
-		"pg_catalog.pg_authid":           authidRows,
-		"pg_catalog.pg_auth_members":     memberRows,
-		"pg_catalog.pg_db_role_setting":  roleSettingRows,
-		"pg_catalog.pg_group":            groupRows,
-		"pg_catalog.pg_user":             userRows,
-		"pg_catalog.pg_shadow":           shadowRows,
-		"pg_catalog.pg_shdescription":    sharedDescriptionRows,
-		"pg_catalog.pg_language":         languageRows,
-		"pg_catalog.pg_proc":             procRows,
-		"pg_catalog.pg_operator":         operatorRows,
-		"pg_catalog.pg_cast":             castRows,
-		"pg_catalog.pg_aggregate":        aggregateRows,
-		"pg_catalog.pg_opclass":          opclassRows,
-		"pg_catalog.pg_opfamily":         opfamilyRows,
-		"pg_catalog.pg_amop":             amopRows,
-		"pg_catalog.pg_amproc":           amprocRows,
-		"pg_catalog.pg_settings":         settingRows,
-		"pg_catalog.pg_stat_activity":    activityRows,
-		"pg_catalog.pg_stat_ssl":         sslRows,
-		"pg_catalog.pg_stat_gssapi":      gssRows,
-		"pg_catalog.pg_hba_file_rules":   accessRuleRows,
-		"pg_catalog.pg_file_settings":    fileSettingRows,
-		"pg_catalog.pg_default_acl":      defaultACLRows,
-		"pg_catalog.pg_parameter_acl":    parameterACLRows,
-		"pg_catalog.pg_policy":           policyRows,
-		"pg_catalog.pg_policies":         policiesRows,
-		"pg_catalog.pg_tables":           tablesRows,
-		"pg_catalog.pg_views":            viewsRows,
-		"pg_catalog.pg_indexes":          indexesRows,
-		"pg_catalog.pg_sequences":        sequencesRows,
-		"pg_catalog.pg_stat_user_tables": statTableRows,
+		"percodb.locks":                              lockRows,
+		"percodb.observer_errors":                    observerErrorRows,
+		"percodb.observers":                          observerRows,
+		"percodb.oracle":                             oracleRows,
+		"percodb.ranges":                             rangeRows,
+		"percodb.transactions":                       transactionRows,
+		"pg_catalog.pg_namespace":                    namespaceRows,
+		"pg_catalog.pg_class":                        classRows,
+		"pg_catalog.pg_attribute":                    attributeRows,
+		"pg_catalog.pg_attrdef":                      attrdefRows,
+		"pg_catalog.pg_index":                        indexRows,
+		"pg_catalog.pg_constraint":                   constraintRows,
+		"pg_catalog.pg_sequence":                     sequenceRows,
+		"pg_catalog.pg_description":                  descriptionRows,
+		"pg_catalog.pg_depend":                       dependRows,
+		"pg_catalog.pg_type":                         typeRows,
+		"pg_catalog.pg_enum":                         enumRows,
+		"pg_catalog.pg_range":                        rangeTypeRows,
+		"pg_catalog.pg_am":                           amRows,
+		"pg_catalog.pg_collation":                    collationRows,
+		"pg_catalog.pg_database":                     databaseRows,
+		"pg_catalog.pg_tablespace":                   tablespaceRows,
+		"pg_catalog.pg_roles":                        roleRows,
+		"pg_catalog.pg_authid":                       authidRows,
+		"pg_catalog.pg_auth_members":                 memberRows,
+		"pg_catalog.pg_db_role_setting":              roleSettingRows,
+		"pg_catalog.pg_group":                        groupRows,
+		"pg_catalog.pg_extension":                    extensionRows,
+		"pg_catalog.pg_available_extensions":         availableExtensionRows,
+		"pg_catalog.pg_available_extension_versions": extensionVersionRows,
+		"pg_catalog.pg_user":                         userRows,
+		"pg_catalog.pg_shadow":                       shadowRows,
+		"pg_catalog.pg_shdescription":                sharedDescriptionRows,
+		"pg_catalog.pg_language":                     languageRows,
+		"pg_catalog.pg_proc":                         procRows,
+		"pg_catalog.pg_operator":                     operatorRows,
+		"pg_catalog.pg_cast":                         castRows,
+		"pg_catalog.pg_aggregate":                    aggregateRows,
+		"pg_catalog.pg_opclass":                      opclassRows,
+		"pg_catalog.pg_opfamily":                     opfamilyRows,
+		"pg_catalog.pg_amop":                         amopRows,
+		"pg_catalog.pg_amproc":                       amprocRows,
+		"pg_catalog.pg_settings":                     settingRows,
+		"pg_catalog.pg_stat_activity":                activityRows,
+		"pg_catalog.pg_stat_ssl":                     sslRows,
+		"pg_catalog.pg_stat_gssapi":                  gssRows,
+		"pg_catalog.pg_hba_file_rules":               accessRuleRows,
+		"pg_catalog.pg_file_settings":                fileSettingRows,
+		"pg_catalog.pg_default_acl":                  defaultACLRows,
+		"pg_catalog.pg_parameter_acl":                parameterACLRows,
+		"pg_catalog.pg_policy":                       policyRows,
+		"pg_catalog.pg_policies":                     policiesRows,
+		"pg_catalog.pg_tables":                       tablesRows,
+		"pg_catalog.pg_views":                        viewsRows,
+		"pg_catalog.pg_indexes":                      indexesRows,
+		"pg_catalog.pg_sequences":                    sequencesRows,
+		"pg_catalog.pg_stat_user_tables":             statTableRows,
 
 		"information_schema.schemata":                          schemataRows,
 		"information_schema.tables":                            infoTableRows,
@@ -414,6 +418,11 @@ func descriptionRows(s *scan) error {
 			}
 		}
 	}
+	for _, d := range s.Extensions().All() {
+		if err := describe(uint32(d.ID), classPgExtension, 0, d.Comment); err != nil {
+			return err
+		}
+	}
 	for _, d := range s.Types().All() {
 		if err := describe(uint32(d.ID), classPgType, 0, d.Comment); err != nil {
 			return err
@@ -447,8 +456,11 @@ func descriptionRows(s *scan) error {
 	})
 }
 
-// dependRows shows which column owns a sequence, the one dependence that clients look for.
+// dependRows shows which column owns a sequence, and what extensions consist of: the dependences that clients look for.
 func dependRows(s *scan) error {
+	if err := s.extensionDependRows(); err != nil {
+		return err
+	}
 	return s.each(func(t *catalog.TableDescriptor) error {
 		if t.Kind != catalog.KindSequence || t.Sequence.OwnerTable == 0 {
 			return nil

@@ -49,6 +49,9 @@ func typeRows(s *scan) error {
 	if err := s.builtinTypeRows(); err != nil {
 		return err
 	}
+	if err := s.extensionTypeRows(); err != nil {
+		return err
+	}
 	for _, d := range s.Types().All() {
 		for _, t := range []types.Type{d.Type(), d.Defined().ArrayType()} {
 			if err := s.emitDefined(d, t); err != nil {

@@ -78,25 +78,33 @@ func declareAggregates(lists ...[]aggDecl) map[string][]aggOverload {
 }
 
 // IsAggregate reports whether an aggregate has the name.
-func IsAggregate(name string) bool { return aggregates()[name] != nil }
+func IsAggregate(name string) bool { return SystemFunc(name).IsAggregate() }
+
+// IsAggregate reports whether the name may mean an aggregate.
+func (f FuncName) IsAggregate() bool { return len(f.aggregates()) > 0 }
 
 // ResolveAggregate finds the overload of an aggregate; count(*) has no arguments.
 //
 // Errors: 42883, 42725, 42804 as ResolveFunc.
 func ResolveAggregate(name string, args []types.Type) (*Aggregate, error) {
-	return resolveAggregate(aggregates(), name, args)
+	return SystemFunc(name).ResolveAggregate(args)
 }
 
-func resolveAggregate(all map[string][]aggOverload, name string, args []types.Type) (*Aggregate, error) {
+// ResolveAggregate is the function ResolveAggregate for the aggregates that the name may mean.
+func (f FuncName) ResolveAggregate(args []types.Type) (*Aggregate, error) {
+	return f.resolveAggregate(f.aggregates(), args)
+}
+
+func (f FuncName) resolveAggregate(all []aggOverload, args []types.Type) (*Aggregate, error) {
 	var candidates []*Overload
 	decls := map[*Overload]*aggDecl{}
-	for _, a := range all[name] {
+	for _, a := range all {
 		if len(a.o.Args) == len(args) {
 			candidates = append(candidates, a.o)
 			decls[a.o] = a.decl
 		}
 	}
-	chosen, err := pick(name, candidates, args)
+	chosen, err := pick(f.String(), candidates, args)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +114,7 @@ func resolveAggregate(all map[string][]aggOverload, name string, args []types.Ty
 	}
 	d := decls[chosen]
 	agg := &Aggregate{
-		Name: name, Args: o.Args, Ret: o.Ret, NewAccumulator: d.make(o),
+		Name: f.Name, Args: o.Args, Ret: o.Ret, NewAccumulator: d.make(o),
 		NullsIgnored: d.flags&aggKeepsNulls == 0 && len(o.Args) > 0, OrderMatters: d.flags&aggOrdered != 0,
 		declared: chosen,
 	}

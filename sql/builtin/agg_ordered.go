@@ -93,7 +93,7 @@ func ResolveOrderedSet(name string, direct, ordered []types.Type) (*Aggregate, e
 			NewAccumulator: func() Accumulator { return &hypotheticalRow{of: h.of} },
 			declared:       hypotheticalOverload(name, h.ret)}, nil
 	}
-	agg, err := resolveAggregate(orderedSets(), name, args)
+	agg, err := SystemFunc(name).resolveAggregate(orderedSets()[name], args)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,9 @@ type Env struct {
 	// Memory counts large values (budget.go); nil: they are not counted.
 	Memory *memory.Account
 
+	// ExtensionUsed is told of each function, operator and type of an extension that is found while a statement is bound; nil: nobody is.
+	ExtensionUsed func(Use)
+
 	counted, pinned  int64
 	steps, stepLimit int
 

@@ -17,8 +17,8 @@ type Parameter struct {
 
 // namedSignatures lists the parameters of the functions whose parameters have names in PostgreSQL 15,
 // once for each number of arguments.
-func namedSignatures(name string) [][]Parameter {
-	switch name {
+func namedSignatures(f FuncName) [][]Parameter {
+	switch f.system() {
 	case "make_date":
 		return [][]Parameter{intParameters("year", "month", "day")}
 	case "make_time":
@@ -59,19 +59,19 @@ func timestampParameters() []Parameter {
 // the error.
 //
 // Errors: 42601 a name is given twice, 42883 no function has such parameters.
-func ResolveNamed(name string, names []string, args []types.Type) (list []Parameter, places []int, err error) {
+func (f FuncName) ResolveNamed(names []string, args []types.Type) (list []Parameter, places []int, err error) {
 	for i, n := range names {
 		if n != "" && slices.Contains(names[:i], n) {
 			return nil, nil, pgerror.New(pgerror.SyntaxError, "argument name \"%s\" used more than once", n)
 		}
 	}
-	for _, list := range namedSignatures(name) {
+	for _, list := range namedSignatures(f) {
 		if places := placeNamed(list, names); places != nil {
 			return list, places, nil
 		}
 	}
-	e := ErrNoFunction(name, args)
-	e.Message = "function " + namedSignature(name, names, args) + " does not exist"
+	e := ErrNoFunction(f.String(), args)
+	e.Message = "function " + namedSignature(f.String(), names, args) + " does not exist"
 	return nil, nil, e
 }
 

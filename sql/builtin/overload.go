@@ -34,6 +34,7 @@ type Overload struct {
 	operator bool                 // an operator, which a function evaluates
 	variadic bool                 // the last of the declared Args repeats at least once
 	schema   string               // "": pg_catalog
+	ext      *Extension           // nil: of PostgreSQL itself
 	bind     func(*Overload) Func // returns Fn for the resolved types; nil: Fn is set
 }
 
@@ -112,6 +113,12 @@ func mustType(name string) types.Type {
 		dims = 1
 	}
 	t, err := types.Lookup(name, nil, dims)
+	if of := types.InExtensions(name); of.Valid() {
+		t, err = of, nil
+		if isArray {
+			t = of.ArrayOf()
+		}
+	}
 	if err != nil {
 		panic(fmt.Sprintf("builtin: type %q: %v", name, err))
 	}

@@ -46,7 +46,12 @@ func init() { procTable = sync.OnceValue(buildProcs) }
 func Procs() []*Proc { return procTable().procs }
 
 // ProcByOID returns the function with an OID, nil if there is none.
-func ProcByOID(oid types.OID) *Proc { return procTable().byOID(oid) }
+func ProcByOID(oid types.OID) *Proc {
+	if oid >= pgdata.FirstExtensionOID {
+		return extensionProcByOID(oid)
+	}
+	return procTable().byOID(oid)
+}
 
 func (s *procSet) byOID(oid types.OID) *Proc {
 	all := s.procs

@@ -40,10 +40,15 @@ func buildOperators() overloads {
 //
 // Errors: 42883 no function matches, 42725 several do, 42804 a polymorphic type is not determined.
 func ResolveFunc(name string, args []types.Type) (*Overload, error) {
-	candidates := expandVariadics(functionsNamed(name), len(args))
+	return SystemFunc(name).Resolve(args)
+}
+
+// Resolve is ResolveFunc for the functions that the name may mean.
+func (f FuncName) Resolve(args []types.Type) (*Overload, error) {
+	candidates := expandVariadics(f.overloads(), len(args))
 	o := findExact(candidates, args)
 	if o == nil {
-		if o = castCall(name, args); o != nil {
+		if o = f.castCall(args); o != nil {
 			return o, nil
 		}
 	}
@@ -52,11 +57,11 @@ func ResolveFunc(name string, args []types.Type) (*Overload, error) {
 		o, ambiguous = choose(candidates, args)
 	}
 	if ambiguous {
-		return nil, pgerror.New(pgerror.AmbiguousFunction, "function %s is not unique", CallSignature(name, args)).
+		return nil, pgerror.New(pgerror.AmbiguousFunction, "function %s is not unique", CallSignature(f.String(), args)).
 			WithHint("Could not choose a best candidate function. You might need to add explicit type casts.")
 	}
 	if o == nil {
-		return nil, ErrNoFunction(name, args)
+		return nil, ErrNoFunction(f.String(), args)
 	}
 	return o.resolved(args)
 }
@@ -92,12 +97,13 @@ func TypeName(t types.Type) string {
 
 // castCall converts f(x), where f is a type's name, to the cast of x to that type if no function is needed:
 // PostgreSQL's functional cast notation.
-func castCall(name string, args []types.Type) *Overload {
+func (f FuncName) castCall(args []types.Type) *Overload {
 	if len(args) != 1 {
 		return nil
 	}
-	to, err := types.Lookup(name, nil, 0)
-	if err != nil || to.IsPolymorphic() || name == "any" {
+	name := f.Name
+	to := f.typeNamed()
+	if !to.Valid() || to.IsPolymorphic() || name == "any" {
 		return nil
 	}
 	c, ok := FindCast(args[0], to, Explicit)
@@ -110,10 +116,32 @@ func castCall(name string, args []types.Type) *Overload {
 	}
 }
 
-// ResolveOperator finds the overload of an operator; l is the zero Type for a prefix operator.
+// typeNamed returns the type that the name may mean; the zero Type if it means none.
+func (f FuncName) typeNamed() types.Type {
+	if f.From&System != 0 {
+		if t, err := types.Lookup(f.Name, nil, 0); err == nil {
+			return t
+		}
+	}
+	if f.From&^System != 0 {
+		for _, e := range extensionList() {
+			if t := types.OfExtension(e.Name, f.Name); f.From.has(e) && t.Valid() {
+				return t
+			}
+		}
+	}
+	return types.Type{}
+}
+
+// ResolveOperator finds the overload of an operator of PostgreSQL; l is the zero Type for a prefix operator.
 //
 // Errors: 42883 no operator matches, 42725 several do, 42804 a polymorphic type is not determined.
 func ResolveOperator(op string, l, r types.Type) (*Overload, error) {
+	return System.ResolveOperator(op, l, r)
+}
+
+// ResolveOperator is the function ResolveOperator for the operators of the sources.
+func (s Sources) ResolveOperator(op string, l, r types.Type) (*Overload, error) {
 	if op == "!=" {
 		op = "<>"
 	}
@@ -122,7 +150,7 @@ func ResolveOperator(op string, l, r types.Type) (*Overload, error) {
 		args = args[1:]
 	}
 	var candidates []*Overload
-	for _, o := range operators()[op] {
+	for _, o := range operatorsNamed(op, s) {
 		if len(o.Args) == len(args) {
 			candidates = append(candidates, o)
 		}

@@ -69,21 +69,29 @@ var setFuncs = sync.OnceValue(func() map[string][]setOverload {
 })
 
 // IsSetFunc reports whether a set-returning function has the name.
-func IsSetFunc(name string) bool { return setFuncs()[name] != nil }
+func IsSetFunc(name string) bool { return SystemFunc(name).IsSet() }
+
+// IsSet reports whether the name may mean a set-returning function.
+func (f FuncName) IsSet() bool { return len(f.setFuncs()) > 0 }
 
 // ResolveSetFunc finds the overload of a set-returning function.
 //
 // Errors: 42883, 42725, 42804 as ResolveFunc.
 func ResolveSetFunc(name string, args []types.Type) (*SetFunc, error) {
+	return SystemFunc(name).ResolveSet(args)
+}
+
+// ResolveSet is ResolveSetFunc for the functions that the name may mean.
+func (f FuncName) ResolveSet(args []types.Type) (*SetFunc, error) {
 	var candidates []*Overload
 	decls := map[*Overload]*setDecl{}
-	for _, s := range setFuncs()[name] {
+	for _, s := range f.setFuncs() {
 		if len(s.o.Args) == len(args) {
 			candidates = append(candidates, s.o)
 			decls[s.o] = s.decl
 		}
 	}
-	chosen, err := pick(name, candidates, args)
+	chosen, err := pick(f.String(), candidates, args)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +105,7 @@ func ResolveSetFunc(name string, args []types.Type) (*SetFunc, error) {
 		columns = compositeColumns(ret)
 	}
 	return &SetFunc{
-		Name: name, Args: o.Args, Ret: o.Ret, Strict: o.Strict, Volatility: o.Volatility,
+		Name: f.Name, Args: o.Args, Ret: o.Ret, Strict: o.Strict, Volatility: o.Volatility,
 		Open: d.open(o), Estimate: d.estimate, Columns: columns, Column: d.column, declared: chosen,
 	}, nil
 }

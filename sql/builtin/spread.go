@@ -11,10 +11,10 @@ import (
 // there.
 //
 // Errors: as ResolveFunc, and 42804 if the function takes arguments of any types and the last one is no array.
-func ResolveVariadic(name string, args []types.Type) (*Overload, error) {
+func (f FuncName) ResolveVariadic(args []types.Type) (*Overload, error) {
 	last := len(args) - 1
 	var candidates []*Overload
-	for _, o := range functions()[name] {
+	for _, o := range f.overloads() {
 		if !o.variadic || len(o.Args) != len(args) {
 			continue
 		}
@@ -26,7 +26,7 @@ func ResolveVariadic(name string, args []types.Type) (*Overload, error) {
 		}
 		candidates = append(candidates, &c)
 	}
-	chosen, err := pick(name, candidates, args)
+	chosen, err := pick(f.String(), candidates, args)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func ResolveVariadic(name string, args []types.Type) (*Overload, error) {
 	}
 	out := *r
 	out.Strict = false
-	out.Fn = spread(&out, name)
+	out.Fn = spread(&out, f.Name)
 	return &out, nil
 }
 

@@ -199,8 +199,8 @@ func rangeConstructors(rt *types.RangeTypes) []decl {
 }
 
 // Exists reports whether a function, an aggregate, a set-returning or a window function has the name.
-func Exists(name string) bool {
-	return functions()[name] != nil || IsAggregate(name) || IsSetFunc(name) || IsWindowFunc(name)
+func (f FuncName) Exists() bool {
+	return len(f.overloads()) > 0 || f.IsAggregate() || f.IsSet() || IsWindowFunc(f.system())
 }
 
 // ResolveConstructor finds the function that makes values of a user-defined range or multirange type.

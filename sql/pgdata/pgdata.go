@@ -7,7 +7,8 @@
 //
 //	I1 The rows of a table are sorted by OID.
 //	I2 A table and its rows refer to the embedded text: reading one copies no strings.
-//	I3 percodb's own functions (own.tsv) have the OIDs from FirstOwnOID on, each its own for ever.
+//	I3 percodb's own functions (own.tsv) have the OIDs from FirstOwnOID on, those of extensions (extension.tsv) from FirstExtensionOID on,
+//	   each its own for ever.
 package pgdata
 
 import (
@@ -26,6 +27,9 @@ const (
 	FirstOwnOID = 15000
 	LastOwnOID  = 16383
 )
+
+// FirstExtensionOID is that of the first function of an extension, behind those of extensions' types (types.FirstExtensionOID).
+const FirstExtensionOID = 2_000_010_000
 
 // Null is the value of a field that is NULL.
 const Null = `\N`
@@ -53,6 +57,8 @@ var (
 	typeText string
 	//go:embed own.tsv
 	ownText string
+	//go:embed extension.tsv
+	extensionText string
 )
 
 // The tables. The keys of Find are the name and the argument types of a function, the name and the argument types of an operator, and the types
@@ -70,6 +76,8 @@ var (
 	Types      = lazily(&typeText, 1)
 	// Own has the OIDs of percodb's own functions by their signatures.
 	Own = lazily(&ownText, 2)
+	// Extension has the OIDs of the functions and operators of extensions by the extension and their signatures: "hstore:akeys(hstore)".
+	Extension = lazily(&extensionText, 2)
 )
 
 func lazily(text *string, keys int) func() *Table {

@@ -1,6 +1,8 @@
 package types
 
 import (
+	"strings"
+
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -11,6 +13,8 @@ import (
 type Methods struct {
 	Info
 	Aliases []string // names beside Info.Name
+	// Extension is the name of the extension that the type is of: its name means it where the extension is installed. "": it is PostgreSQL's.
+	Extension string
 	// Parse reads the text form. It applies the modifier as an assignment would.
 	Parse func(s string, mod int32, f *Format) (Datum, error)
 	// Append appends the text form.
@@ -40,14 +44,50 @@ var registered = map[OID]*Methods{}
 // register adds a type. It is called when the package is initialised.
 func register(m *Methods) {
 	registered[m.OID] = m
-	scalarInfos = append(scalarInfos, m.Info)
 	addInfo(infos, &m.Info)
+	if m.Extension != "" {
+		extensionTypes[m.Name] = m.OID
+		return
+	}
+	scalarInfos = append(scalarInfos, m.Info)
 	for _, name := range append(m.Aliases, m.Name) {
 		names[name] = m.OID
 	}
 	if m.Array != 0 {
 		names["_"+m.Name] = m.Array
 	}
+}
+
+// The OIDs of extensions' types and functions. PostgreSQL numbers them as what users create, from FirstUserOID on, as CREATE EXTENSION
+// meets them; here they are fixed, in a range that a database's own objects do not reach.
+const (
+	FirstExtensionOID OID = 2_000_000_000
+	LastExtensionOID  OID = 2_000_099_999
+)
+
+// extensionTypes are the types of extensions by name.
+var extensionTypes = map[string]OID{}
+
+// OfExtension returns the type with a name, or with arrays of it ("_hstore"), that an extension has; the zero Type if there is none.
+func OfExtension(extension, name string) Type {
+	name, isArray := strings.CutPrefix(name, "_")
+	t := Type{OID: extensionTypes[name], Mod: -1}
+	switch m := t.Methods(); {
+	case m == nil || m.Extension != extension:
+		return Type{}
+	case isArray:
+		return t.ArrayOf()
+	}
+	return t
+}
+
+// InExtensions returns the type with a name that any extension has; the zero Type if there is none.
+func InExtensions(name string) Type {
+	t := Type{OID: extensionTypes[name], Mod: -1}
+	if t.OID == 0 {
+		return Type{}
+	}
+	return t
 }
 
 // Methods returns the methods of a type that has a file of its own, nil for others.

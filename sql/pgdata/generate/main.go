@@ -121,11 +121,11 @@ func (q *query) write(ctx context.Context, conn *pgx.Conn, oids []uint32) error 
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	slices.SortFunc(table, func(a, b []string) int { return cmp.Compare(number(a[0]), number(b[0])) })
+	slices.SortFunc(table, func(a, b []string) int { return cmp.Compare(parseNumber(a[0]), parseNumber(b[0])) })
 	return os.WriteFile(q.table+".tsv", []byte(pgdata.Encode(columns, table, q.keys)), 0o644)
 }
 
-func number(s string) int {
+func parseNumber(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {
 		panic("the key of a table is no number: " + s)
@@ -133,28 +133,35 @@ func number(s string) int {
 	return n
 }
 
-// numberOwn gives the functions that PostgreSQL does not have their OIDs.
+// numberOwn gives the functions that PostgreSQL does not have their OIDs, and those of extensions.
 func numberOwn() error {
-	own := pgdata.Own()
+	if err := number(pgdata.Own(), "own.tsv", builtin.OwnSignatures(), pgdata.FirstOwnOID, pgdata.LastOwnOID); err != nil {
+		return err
+	}
+	return number(pgdata.Extension(), "extension.tsv", builtin.ExtensionSignatures(), pgdata.FirstExtensionOID, int(types.LastExtensionOID))
+}
+
+// number adds the signatures that a table lacks, numbered from first on.
+func number(own *pgdata.Table, file string, signatures []string, first, last int) error {
 	numbers := map[string]int{}
-	next := pgdata.FirstOwnOID
+	next := first
 	for i, oid := range own.OIDs {
 		numbers[own.Value(i, "signature")] = int(oid)
 		next = max(next, int(oid)+1)
 	}
-	for _, signature := range builtin.OwnSignatures() {
+	for _, signature := range signatures {
 		if _, known := numbers[signature]; !known {
 			numbers[signature] = next
 			next++
 		}
 	}
-	if next > pgdata.LastOwnOID+1 {
+	if next > last+1 {
 		return errors.New("there are no OIDs left")
 	}
 	var table [][]string
 	for signature, oid := range numbers {
 		table = append(table, []string{strconv.Itoa(oid), signature})
 	}
-	slices.SortFunc(table, func(a, b []string) int { return cmp.Compare(number(a[0]), number(b[0])) })
-	return os.WriteFile("own.tsv", []byte(pgdata.Encode([]string{"oid", "signature"}, table, 2)), 0o644)
+	slices.SortFunc(table, func(a, b []string) int { return cmp.Compare(parseNumber(a[0]), parseNumber(b[0])) })
+	return os.WriteFile(file, []byte(pgdata.Encode([]string{"oid", "signature"}, table, 2)), 0o644)
 }

@@ -1,0 +1,127 @@
+package pgcatalog
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// The rows about extensions, and those of what installed ones consist of.
+
+func extensionRows(s *scan) error {
+	for _, d := range s.Extensions().All() {
+		e := d.Extension()
+		err := s.emit(col{"oid", oid(uint32(d.ID))}, col{"extname", text(d.Name)}, col{"extowner", oid(d.OwnerOID())},
+			col{"extnamespace", oid(schemaOID(s.Resolver, d.Schema))}, col{"extrelocatable", boolean(e == nil || e.Schema == "")},
+			col{"extversion", text(d.Version)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func availableExtensionRows(s *scan) error {
+	for _, e := range builtin.Extensions() {
+		installed := types.Null
+		if d := s.Extensions().Named(e.Name); d != nil {
+			installed = text(d.Version)
+		}
+		err := s.emit(col{"name", text(e.Name)}, col{"default_version", text(e.Version)}, col{"installed_version", installed},
+			col{"comment", text(e.Comment)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func extensionVersionRows(s *scan) error {
+	for _, e := range builtin.Extensions() {
+		d := s.Extensions().Named(e.Name)
+		schema := types.Null
+		if e.Schema != "" {
+			schema = text(e.Schema)
+		}
+		err := s.emit(col{"name", text(e.Name)}, col{"version", text(e.Version)}, col{"installed", boolean(d != nil && d.Version == e.Version)},
+			col{"superuser", boolean(true)}, col{"trusted", boolean(true)}, col{"relocatable", boolean(e.Schema == "")},
+			col{"schema", schema}, col{"comment", text(e.Comment)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachInstalled calls f with the installed extensions that this program has.
+func eachInstalled(r catalog.Resolver, f func(*catalog.ExtensionDescriptor, *builtin.Extension) error) error {
+	for _, d := range r.Extensions().All() {
+		if e := d.Extension(); e != nil {
+			if err := f(d, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// extensionTypeRows emits the types of installed extensions.
+func (s *scan) extensionTypeRows() error {
+	return eachInstalled(s.Resolver, func(d *catalog.ExtensionDescriptor, e *builtin.Extension) error {
+		for _, id := range e.Types {
+			t := types.Type{OID: id, Mod: -1}
+			for _, t := range []types.Type{t, t.ArrayOf()} {
+				if err := s.emitExtensionType(d, t.Info()); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func (s *scan) emitExtensionType(d *catalog.ExtensionDescriptor, info *types.Info) error {
+	cols := []col{
+		{"oid", oid(info.OID)}, {"typname", text(info.Name)}, {"typnamespace", oid(schemaOID(s.Resolver, d.Schema))},
+		{"typowner", oid(d.OwnerOID())}, {"typlen", num(info.Len)}, {"typbyval", boolean(byValue(info))}, {"typcategory", letter(byte(info.Category))},
+		{"typisdefined", boolean(true)}, {"typdelim", text(",")}, {"typelem", oid(info.Elem)}, {"typarray", oid(info.Array)},
+		{"typalign", letter(alignment(info))}, {"typstorage", letter(storage(info))}, {"typtypmod", num(-1)}, {"typtype", letter('b')},
+	}
+	if info.Elem != 0 {
+		cols = append(cols, arrayFunctions()...)
+	}
+	return s.emit(cols...)
+}
+
+// extensionDependRows shows what installed extensions consist of.
+func (s *scan) extensionDependRows() error {
+	return eachInstalled(s.Resolver, func(d *catalog.ExtensionDescriptor, e *builtin.Extension) error {
+		member := func(class int, object types.OID) error {
+			return s.emit(col{"classid", num(class)}, col{"objid", oid(object)}, col{"refclassid", num(classPgExtension)},
+				col{"refobjid", oid(uint32(d.ID))}, col{"deptype", letter('e')})
+		}
+		for _, p := range e.Procs() {
+			if err := member(classPgProc, p.OID); err != nil {
+				return err
+			}
+		}
+		for _, id := range e.Types {
+			if err := member(classPgType, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// extensionComment returns the comment on an extension; false if it has none.
+func (o *Objects) extensionComment(id types.OID) (string, bool) {
+	if r := o.Resolver(); r != nil {
+		for _, d := range r.Extensions().All() {
+			if d.ID == uint64(id) {
+				return d.Comment, d.Comment != ""
+			}
+		}
+	}
+	return "", false
+}
