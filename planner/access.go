@@ -123,8 +123,12 @@ type path struct {
 	reverse bool
 	order   []orderKey
 	ordered bool // the requested order is delivered
-	rows    float64
-	cost    float64
+	// prefix is the number of leading keys of the requested order that are delivered, if it is not delivered whole. runs is the expected
+	// number of rows that agree in them.
+	prefix int
+	runs   float64
+	rows   float64
+	cost   float64
 	// fetchCost is the cost of the row of an entry.
 	fetchCost float64
 }
@@ -154,7 +158,7 @@ func (p *physical) choosePath(s *scanRel, conds []expr.Scalar, need colSet, want
 
 // useful: an index path must provide a key, an order, or narrower rows.
 func (a *path) useful() bool {
-	return len(a.eq) > 0 || a.tuples != nil || a.low != nil || a.high != nil || a.ordered || !a.fetch
+	return len(a.eq) > 0 || a.tuples != nil || a.low != nil || a.high != nil || a.ordered || a.prefix > 0 || !a.fetch
 }
 
 // better prefers a point, then the lower cost; on a tie the one already chosen stays.
@@ -199,6 +203,9 @@ func (p *physical) indexPath(s *scanRel, ix *catalog.IndexDescriptor, sargs []sa
 	}
 	a.fetch, a.fetchCost = !covers(s, ix, need), p.fetchCost(s, ix)
 	a.setOrder(s, want, eachSeen)
+	if a.prefix > 0 {
+		a.runs = math.Max(a.rows/p.prefixDistinct(a.order, want[:a.prefix], a.rows), 1)
+	}
 	a.price(entries, spans, p.entryCost(s), limit, want)
 	return a
 }
@@ -238,15 +245,24 @@ func (a *path) price(entries, spans, perRow, limit float64, want []orderKey) {
 		return
 	}
 	a.rows = math.Min(a.rows, entries)
-	read := entries
-	if limit > 0 && limit < a.rows && (a.ordered || len(want) == 0) {
+	read, sorted := entries, a.rows
+	switch {
+	case limit <= 0:
+	case limit < a.rows && (a.ordered || len(want) == 0):
 		read = math.Max(entries*limit/a.rows, 1)
+	case a.prefix > 0 && limit+a.runs < a.rows:
+		sorted = limit + a.runs
+		read = math.Max(entries*sorted/a.rows, 1)
 	}
 	if a.fetch {
 		perRow += a.fetchCost
 	}
 	a.cost = spans*spanCost + read*perRow
-	if len(want) > 0 && !a.ordered {
+	switch {
+	case len(want) == 0 || a.ordered:
+	case a.prefix > 0:
+		a.cost += sorted * sortCost * math.Log2(a.runs+2)
+	default:
 		a.cost += sortPrice(a.rows)
 	}
 }
@@ -345,6 +361,11 @@ func (a *path) setOrder(s *scanRel, want []orderKey, each bool) {
 	reversed := reverseOrder(a.order)
 	if satisfies(reversed, want) {
 		a.ordered, a.reverse, a.order = true, true, reversed
+		return
+	}
+	forward, backward := commonPrefix(a.order, want), commonPrefix(reversed, want)
+	if a.prefix = forward; backward > forward {
+		a.prefix, a.reverse, a.order = backward, true, reversed
 	}
 }
 

@@ -49,6 +49,7 @@ type binder struct {
 	trackers    []*tracker    // of the aggregates being bound
 	volatile    bool          // a volatile function was called
 	withs       bool          // there is a WITH clause
+	laterals    bool          // a join is lateral
 	top         *ast.With     // that of the statement itself, the only one that may have data-modifying items
 	modifying   []*cte        // data-modifying items of WITH, in the order of the text
 	consumes    bool          // percodb.changes was called

@@ -23,14 +23,16 @@ func (b *binder) fromList(sc *scope, root rel, items []ast.TableExpr) (rel, erro
 			root = r
 			continue
 		}
-		root = &joinRel{kind: InnerJoin, left: root, right: r, lateral: isLateral(it, r, root)}
+		root = &joinRel{kind: InnerJoin, left: root, right: r, lateral: b.isLateral(it, r, root)}
 	}
 	return root, nil
 }
 
 // isLateral reports whether right, which was bound from t, reads columns of left.
-func isLateral(t ast.TableExpr, right, left rel) bool {
-	return mayBeLateral(t) && freeColumns(right).intersects(outputSet(left))
+func (b *binder) isLateral(t ast.TableExpr, right, left rel) bool {
+	lateral := mayBeLateral(t) && freeColumns(right).intersects(outputSet(left))
+	b.laterals = b.laterals || lateral
+	return lateral
 }
 
 // mayBeLateral reports whether a FROM item may refer to the items before it: only LATERAL and functions
@@ -287,7 +289,7 @@ func (b *binder) join(sc *scope, t *ast.Join) (rel, error) {
 		return nil, err
 	}
 	j := &joinRel{left: left, right: right}
-	j.lateral = isLateral(t.R, right, left)
+	j.lateral = b.isLateral(t.R, right, left)
 	if err := b.joinCondition(sc, j, t, first, middle); err != nil {
 		return nil, err
 	}

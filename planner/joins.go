@@ -300,6 +300,9 @@ func (p *physical) apply(j *joinRel, a ask) pnode {
 	if p.err != nil {
 		return left
 	}
+	if joined, ok := p.gatherLateral(j, left, right, rightNeed, a); ok {
+		return joined
+	}
 	both := append(append([]int(nil), left.cols...), right.cols...)
 	cols := both
 	if j.kind == SemiJoin || j.kind == AntiJoin {

@@ -2,12 +2,12 @@ package planner
 
 import (
 	"math"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
-	"github.com/percodb/percodb/sql/types"
 )
 
 // pnode is a finished node: which column IDs its row holds, in which order its rows arrive.
@@ -243,8 +243,12 @@ func (p *physical) readPath(s *scanRel, pa *path, a ask) pnode {
 			node: &PointGet{Base: p.base(cols, est), Access: access, Key: keys, Filter: filter}}
 	}
 	sc := &Scan{Base: p.base(cols, est), Access: access, Reverse: pa.reverse, Filter: filter}
-	if a.limit > 0 && (len(a.want) == 0 || pa.ordered) {
+	switch {
+	case a.limit <= 0:
+	case len(a.want) == 0 || pa.ordered:
 		sc.Limit = rowHint(a.limit)
+	case pa.prefix > 0 && a.limit+pa.runs < pa.rows:
+		sc.Limit = rowHint(a.limit + pa.runs)
 	}
 	if len(pa.eq) > 0 || pa.low != nil || pa.high != nil {
 		sc.Spans = []KeySpan{p.span(pa)}
@@ -355,9 +359,13 @@ func (p *physical) filter(r *filterRel, a ask) pnode {
 		below.limit /= sel
 	}
 	in := p.plan(r.input, below)
-	est := Estimate{Rows: math.Max(in.est.Rows*sel, 1), Cost: in.est.Cost + in.est.Rows*p.condCost(r.conds)}
+	conds := r.conds
+	if len(a.want) == 0 || len(in.order) == 0 {
+		in, conds = p.gather(in, conds, below.limit)
+	}
+	est := Estimate{Rows: math.Max(in.est.Rows*sel, 1), Cost: in.est.Cost + in.est.Rows*p.condCost(conds)}
 	return pnode{cols: in.cols, order: in.order, est: est,
-		node: &Filter{Base: p.base(in.cols, est), Input: in.node, Cond: p.conjunction(r.conds, in.cols)}}
+		node: &Filter{Base: p.base(in.cols, est), Input: in.node, Cond: p.conjunction(conds, in.cols)}}
 }
 
 func (a ask) clone() ask {
@@ -399,6 +407,13 @@ func (p *physical) project(r *projectRel, a ask) pnode {
 	if len(items) == 0 {
 		return in
 	}
+	values := make([]expr.Scalar, len(items))
+	for i, it := range items {
+		values[i] = it.e
+	}
+	if len(below.want) == 0 || len(in.order) == 0 {
+		in, values = p.gather(in, values, below.limit)
+	}
 	var cols []int
 	var exprs []expr.Scalar
 	for _, id := range in.cols {
@@ -408,11 +423,11 @@ func (p *physical) project(r *projectRel, a ask) pnode {
 		}
 	}
 	est := in.est
-	for _, it := range items {
+	for i, it := range items {
 		cols = append(cols, it.id)
-		exprs = append(exprs, p.compile(it.e, in.cols))
+		exprs = append(exprs, p.compile(values[i], in.cols))
 		est.Cost += in.est.Rows * emitCost
-		if expr.HasSubquery(it.e) {
+		if expr.HasSubquery(values[i]) {
 			est.Cost += in.est.Rows * subqueryCost
 		}
 	}
@@ -501,11 +516,40 @@ func (p *physical) sort(r *sortRel, a ask) pnode {
 	if p.err != nil || satisfies(in.order, want) {
 		return in
 	}
-	pre := commonPrefix(in.order, want)
+	n := p.presort(in, r.keys, commonPrefix(in.order, want))
+	return pnode{cols: in.cols, order: want, est: n.Est, node: n}
+}
+
+// worthPrefix returns by how many leading keys of the wanted order the rows arrive, if sorting runs of them until there are enough takes fewer
+// rows than there are; 0 otherwise.
+func (p *physical) worthPrefix(in pnode, a ask) int {
+	pre := commonPrefix(in.order, a.want)
+	if pre == 0 || pre == len(a.want) || a.limit <= 0 {
+		return 0
+	}
+	runs := p.prefixDistinct(in.order, a.want[:pre], in.est.Rows)
+	if runs <= 1 || a.limit+in.est.Rows/runs >= in.est.Rows {
+		return 0
+	}
+	return pre
+}
+
+// prefixDistinct guesses the number of different values that the keys, which rows of the order have arrived in, take together.
+func (p *physical) prefixDistinct(order, keys []orderKey, rows float64) float64 {
+	n := 1.0
+	for _, k := range keys {
+		if !slices.ContainsFunc(order, func(o orderKey) bool { return o.id == k.id && o.fixed }) {
+			n *= p.columnDistinct(k.id, rows)
+		}
+	}
+	return math.Min(n, math.Max(rows, 1))
+}
+
+// presort sorts rows that arrive in the order of the first pre keys.
+func (p *physical) presort(in pnode, keys []SortKey, pre int) *Sort {
 	est := in.est
 	est.Cost += sortPrice(est.Rows)
-	return pnode{cols: in.cols, order: want, est: est,
-		node: &Sort{Base: p.base(in.cols, est), Input: in.node, Keys: p.sortKeys(r.keys, in.cols), Presorted: pre}}
+	return &Sort{Base: p.base(in.cols, est), Input: in.node, Keys: p.sortKeys(keys, in.cols), Presorted: pre}
 }
 
 func (p *physical) sortKeys(keys []SortKey, cols []int) []SortKey {
@@ -554,6 +598,12 @@ func (p *physical) limit(r *limitRel, a ask) pnode {
 	if below.limit > 0 {
 		est.Rows = math.Min(est.Rows, below.limit)
 	}
+	if pre := p.worthPrefix(in, below); p.err == nil && pre > 0 {
+		// Runs of equal leading keys are sorted one after the other, until there are enough rows.
+		sorted := p.presort(in, keys, pre)
+		return pnode{cols: in.cols, order: below.want, est: est,
+			node: &Limit{Base: p.base(in.cols, est), Input: sorted, Limit: limit, Offset: offset}}
+	}
 	if p.err == nil && len(keys) > 0 && !satisfies(in.order, below.want) {
 		est.Cost += in.est.Rows * sortCost * math.Log2(est.Rows+2)
 		return pnode{cols: in.cols, order: below.want, est: est, node: &TopN{Base: p.base(in.cols, est), Input: in.node,
@@ -585,8 +635,8 @@ func (p *physical) aggregate(r *aggRel, a ask) pnode {
 			p.addAggregateUse(&g.call, &below.need)
 		}
 	}
-	if in, ok := p.extreme(r, aggs, below.need); ok {
-		return p.aggregateNode(r, aggs, in)
+	if out, ok := p.extremes(r, aggs); ok {
+		return out
 	}
 	below.want = p.groupOrder(below.want, a.want)
 	// The order is optional, not worth a more expensive path: it is dropped if the input does not have it.
@@ -618,40 +668,6 @@ next:
 		out = append(out, k)
 	}
 	return out
-}
-
-// extreme plans SELECT min(x) or max(x) FROM t: where an index is in x's order, the first value that is
-// not NULL is the answer.
-func (p *physical) extreme(r *aggRel, aggs []aggregation, need colSet) (pnode, bool) {
-	s, ok := r.input.(*scanRel)
-	if !ok || !r.scalar || len(aggs) != 1 || isVirtual(s) || falseScan(s) {
-		return pnode{}, false
-	}
-	call := &aggs[0].call
-	if call.Func.FirstByOrder == 0 || call.Filter != nil || len(call.Args) != 1 {
-		return pnode{}, false
-	}
-	col, ok := expr.Unlabel(call.Args[0]).(*expr.Column)
-	if !ok || s.ordinalOf(col) < 0 {
-		return pnode{}, false
-	}
-	first := *s
-	if !p.b.cols[col.ID].notNull {
-		first.conds = append(append([]expr.Scalar(nil), s.conds...), &expr.IsNull{X: expr.Clone(col), Not: true})
-	}
-	desc := call.Func.FirstByOrder > 0
-	for _, nullsFirst := range [2]bool{desc, !desc} {
-		want := []orderKey{{id: col.ID, desc: desc, nullsFirst: nullsFirst}}
-		pa := p.choosePath(&first, first.conds, need, want, 1)
-		if pa.ordered && !pa.point && pa.cost < p.scanCost(s, need) {
-			in := p.readPath(&first, &pa, ask{need: need, want: want, limit: 1})
-			est := Estimate{Rows: 1, Cost: in.est.Cost}
-			one := &expr.Const{Value: types.Int(1), Typ: types.TInt8}
-			return pnode{cols: in.cols, order: in.order, est: est,
-				node: &Limit{Base: p.base(in.cols, est), Input: in.node, Limit: one}}, true
-		}
-	}
-	return pnode{}, false
 }
 
 // cheapOrder requests the groups' order only of a plain table whose index delivers it.

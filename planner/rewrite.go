@@ -17,6 +17,7 @@ func rules() []rule {
 		{"inline WITH items", func(p *physical, r rel) rel { return p.inline(r) }},
 		{"fold constants", func(p *physical, r rel) rel { return foldTree(r) }},
 		{"subqueries to joins", func(p *physical, r rel) rel { return p.unnest(r) }},
+		{"LATERAL to joins", func(p *physical, r rel) rel { return p.flattenLateral(r) }},
 		{"project late", func(p *physical, r rel) rel { return projectLate(r) }},
 		{"gate", func(p *physical, r rel) rel { return p.gate(r) }},
 		{"push filters", func(p *physical, r rel) rel { return p.push(r, nil) }},

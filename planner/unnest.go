@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/planner/expr"
 )
 
@@ -148,6 +150,39 @@ func extended(r rel, id int) bool {
 	return true
 }
 
+// flattenLateral makes plain joins of LATERAL ones whose right side names the left one's columns in conditions only.
+func (p *physical) flattenLateral(r rel) rel {
+	if !p.b.laterals {
+		return r
+	}
+	mapInputs(r, p.flattenLateral)
+	j, ok := r.(*joinRel)
+	if !ok || !j.lateral || isGate(j) || j.kind != InnerJoin && j.kind != LeftJoin {
+		return r
+	}
+	right, on, ok := p.decorrelate(j.right, freeColumns(j.right))
+	if !ok || len(on) == 0 || hasVolatile(right) || j.kind == LeftJoin && !isPlainScan(right) {
+		return r
+	}
+	return &joinRel{kind: j.kind, left: j.left, right: right, on: append(slices.Clone(j.on), on...)}
+}
+
+// hasVolatile reports whether an expression below r is to be evaluated for each pair of rows.
+func hasVolatile(r rel) bool {
+	found := false
+	walkExprs(r, func(e expr.Scalar) { found = found || e != nil && expr.Volatile(e) })
+	return found
+}
+
+// isPlainScan reports whether r reads one table, so that a join can look its rows up by index as a run for each row does.
+func isPlainScan(r rel) bool {
+	if f, ok := r.(*filterRel); ok {
+		r = f.input
+	}
+	_, ok := r.(*scanRel)
+	return ok
+}
+
 // decorrelate takes the conditions that name outer columns out of a subquery's filters, so that they
 // become the join's. False where outer columns are named elsewhere.
 func (p *physical) decorrelate(r rel, free colSet) (rel, []expr.Scalar, bool) {
@@ -193,6 +228,20 @@ func pullUp(r rel, free colSet, on *[]expr.Scalar) (rel, bool) {
 	case *sortRel:
 		in, ok := pullUp(r.input, free, on)
 		return in, ok
+	case *scanRel:
+		scan := *r
+		scan.conds = nil
+		for _, c := range r.conds {
+			switch {
+			case !used(c).intersects(free):
+				scan.conds = append(scan.conds, c)
+			case expr.HasSubquery(c) || expr.Volatile(c):
+				return r, false
+			default:
+				*on = append(*on, c)
+			}
+		}
+		return &scan, true
 	case *joinRel:
 		if r.kind != InnerJoin || r.lateral {
 			return r, !freeColumns(r).intersects(free)
