@@ -23,6 +23,8 @@ type SystemView interface {
 	// the past.
 	InForce(ctx context.Context, r Resolver) (Resolver, error)
 	Database() string
+	// ViewColumns returns the columns of tables and views that a view of r reads.
+	ViewColumns(ctx context.Context, r Resolver, view *TableDescriptor) ([]RelationColumns, error)
 	// Settings lists all settings as the session sees them, by name (pg_settings).
 	Settings() []Setting
 	// Activity lists the server's sessions (pg_stat_activity).
@@ -46,6 +48,12 @@ type SystemView interface {
 	ObserverErrors(ctx context.Context, yield func(*ObserverError) error) error
 	// Changed calls yield with the rows that the session's observer handles together (ChangedRelation).
 	Changed(yield func(types.Row) error) error
+}
+
+// RelationColumns are columns of a relation, by ordinal.
+type RelationColumns struct {
+	Relation *TableDescriptor
+	Columns  []int
 }
 
 // Setting is one row of pg_settings.

@@ -1,11 +1,13 @@
 package planner
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -137,6 +139,37 @@ func (n *Need) insertColumns(ordinals []int) {
 func (n *Need) updateColumns(ordinals []int) {
 	n.Privileges |= acl.Update
 	n.Updated.addList(ordinals)
+}
+
+// ViewColumns returns the columns that the query of a view reads, by relation.
+func ViewColumns(ctx context.Context, view *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env) ([]catalog.RelationColumns, error) {
+	stmt, err := sql.ParseStatement(view.ViewQuery)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := Build(ctx, stmt, r, env, Options{NoSlots: true})
+	if err != nil {
+		return nil, err
+	}
+	var relations []*catalog.TableDescriptor
+	read := map[uint64]*colSet{}
+	for _, n := range plan.Needs {
+		if n.Relation == nil || !n.Named { // What a view in the query reads is not named by it.
+			continue
+		}
+		if read[n.Relation.ID] == nil {
+			relations = append(relations, n.Relation)
+			read[n.Relation.ID] = &colSet{}
+		}
+		read[n.Relation.ID].addAll(n.Selected)
+	}
+	var uses []catalog.RelationColumns
+	for _, t := range relations {
+		use := catalog.RelationColumns{Relation: t}
+		read[t.ID].each(func(ordinal int) { use.Columns = append(use.Columns, ordinal) })
+		uses = append(uses, use)
+	}
+	return uses, nil
 }
 
 // Authorize returns 42501 unless a role has all privileges that the plan needs.

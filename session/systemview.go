@@ -8,6 +8,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -45,6 +46,11 @@ func (v *systemView) User() string { return v.user }
 
 // Database implements catalog.SystemView.
 func (v *systemView) Database() string { return v.database }
+
+// ViewColumns implements catalog.SystemView.
+func (v *systemView) ViewColumns(ctx context.Context, r catalog.Resolver, view *catalog.TableDescriptor) ([]catalog.RelationColumns, error) {
+	return planner.ViewColumns(ctx, view, r, v.env)
+}
 
 // Settings implements catalog.SystemView.
 func (v *systemView) Settings() []catalog.Setting {

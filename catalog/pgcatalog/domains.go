@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -76,19 +77,21 @@ func domainConstraintDefinition(c *types.DomainCheck) string {
 
 func infoDomainRows(s *scan) error {
 	return s.eachDomain(func(d *catalog.TypeDescriptor) error {
-		below := s.Types().Complete(d.Parent)
-		schema := catalog.SystemSchema
-		if below.Def != nil {
-			schema = below.Def.Schema
+		if !s.mayUse(d.Type()) {
+			return nil
 		}
+		below := s.Types().Complete(d.Parent)
 		cols := []col{
 			{"domain_catalog", text(s.database())}, {"domain_schema", text(d.Schema)}, {"domain_name", text(d.Name)},
-			{"domain_default", optional(d.Default)}, {"udt_catalog", text(s.database())}, {"udt_schema", text(schema)},
+			{"domain_default", optional(d.Default)}, {"udt_catalog", text(s.database())}, {"udt_schema", text(typeSchema(below))},
 			{"udt_name", text(below.Info().Name)}, {"dtd_identifier", text("1")},
 		}
-		of := describeType(below)
-		if below.IsArray() { // which the view shows by their names
-			of = []col{{"data_type", text(below.String())}}
+		of := append(s.collationOf(below), describeType(below)...)
+		switch { // The view does not call the arrays below domains so.
+		case below.Def != nil:
+			of = []col{{"data_type", text("USER-DEFINED")}}
+		case below.IsArray():
+			of = []col{{"data_type", text(builtin.TypeName(below))}}
 		}
 		return s.emit(append(cols, of...)...)
 	})
@@ -108,6 +111,9 @@ func (s *scan) eachDomainCheck(f func(d *catalog.TypeDescriptor, c *types.Domain
 
 func infoDomainConstraintRows(s *scan) error {
 	return s.eachDomainCheck(func(d *catalog.TypeDescriptor, c *types.DomainCheck) error {
+		if !s.mayUse(d.Type()) {
+			return nil
+		}
 		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(d.Schema)}, col{"constraint_name", text(c.Name)},
 			col{"domain_catalog", text(s.database())}, col{"domain_schema", text(d.Schema)}, col{"domain_name", text(d.Name)},
 			col{"is_deferrable", yesNo(false)}, col{"initially_deferred", yesNo(false)})
@@ -117,6 +123,9 @@ func infoDomainConstraintRows(s *scan) error {
 // domainCheckRows emits the domains' rows of information_schema.check_constraints.
 func (s *scan) domainCheckRows() error {
 	return s.eachDomainCheck(func(d *catalog.TypeDescriptor, c *types.DomainCheck) error {
+		if !s.access().Owns(d.OwnerOID()) {
+			return nil
+		}
 		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(d.Schema)}, col{"constraint_name", text(c.Name)},
 			col{"check_clause", text("(" + c.Expr + ")")})
 	})
@@ -124,31 +133,21 @@ func (s *scan) domainCheckRows() error {
 
 func infoDomainUseRows(s *scan) error {
 	return s.eachDomain(func(d *catalog.TypeDescriptor) error {
-		below, schema := s.Types().Complete(d.Parent), catalog.SystemSchema
-		if below.Def != nil {
-			schema = below.Def.Schema
+		below := s.Types().Complete(d.Parent)
+		if !s.access().Owns(s.typeOwner(below)) {
+			return nil
 		}
-		if below.Def == nil && !s.access().Superuser() {
-			return nil // The view shows the types of the user alone.
-		}
-		return s.emit(col{"udt_catalog", text(s.database())}, col{"udt_schema", text(schema)}, col{"udt_name", text(below.Info().Name)},
+		return s.emit(col{"udt_catalog", text(s.database())}, col{"udt_schema", text(typeSchema(below))}, col{"udt_name", text(below.Info().Name)},
 			col{"domain_catalog", text(s.database())}, col{"domain_schema", text(d.Schema)}, col{"domain_name", text(d.Name)})
 	})
 }
 
 func infoColumnDomainRows(s *scan) error {
-	return s.eachShown(func(t *catalog.TableDescriptor) error {
-		for i := range t.Columns {
-			c := &t.Columns[i]
-			if c.Hidden || !c.Type.IsDomain() {
-				continue
-			}
-			err := s.emit(col{"domain_catalog", text(s.database())}, col{"domain_schema", text(c.Type.Def.Schema)}, col{"domain_name", text(c.Type.Def.Name)},
-				col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)}, col{"column_name", text(c.Name)})
-			if err != nil {
-				return err
-			}
+	return s.eachColumn(func(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) error {
+		if !c.Type.IsDomain() || !s.access().Owns(s.typeOwner(c.Type)) {
+			return nil
 		}
-		return nil
+		cols := append(s.named("domain", c.Type.Def.Schema, c.Type.Def.Name), s.named("table", t.Schema, t.Name)...)
+		return s.emit(append(cols, col{"column_name", text(c.Name)})...)
 	})
 }

@@ -106,7 +106,7 @@ func addedTo(table, column acl.List) acl.List {
 func usagePrivilegeRows(s *scan) error { return s.usagePrivileges(everybody) }
 func roleUsageGrantRows(s *scan) error { return s.usagePrivileges(enabledRoles) }
 
-// usagePrivileges lists the collations, which all roles may use, and what has been granted on sequences.
+// usagePrivileges lists the collations, which all roles may use, the privileges on domains, and what has been granted on sequences.
 func (s *scan) usagePrivileges(to audience) error {
 	object := func(schema, name, kind string) []col {
 		return []col{{"object_catalog", text(s.database())}, {"object_schema", text(schema)}, {"object_name", text(name)}, {"object_type", text(kind)}}
@@ -119,6 +119,14 @@ func (s *scan) usagePrivileges(to audience) error {
 				return err
 			}
 		}
+	}
+	err := s.eachDomain(func(d *catalog.TypeDescriptor) error {
+		return s.grantRow(to, d.EffectiveACL(), d.OwnerOID(), acl.Usage, func(grant []col) error {
+			return s.emit(append(grant, object(d.Schema, d.Name, "DOMAIN")...)...)
+		})
+	})
+	if err != nil {
+		return err
 	}
 	return s.each(func(t *catalog.TableDescriptor) error {
 		if t.Kind != catalog.KindSequence { // As in PostgreSQL, the privileges that a sequence has by default are not listed.

@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
@@ -18,7 +19,9 @@ var superuserTables = map[string]bool{
 	"pg_catalog.pg_statistic": true, "pg_catalog.pg_statistic_ext_data": true, "pg_catalog.pg_largeobject": true,
 	"pg_catalog.pg_user_mapping": true, "pg_catalog.pg_subscription": true, "pg_catalog.pg_backend_memory_contexts": true,
 	"pg_catalog.pg_shmem_allocations": true, "pg_catalog.pg_config": true, "pg_catalog.pg_ident_file_mappings": true,
-	"pg_catalog.pg_replication_origin_status": true,
+	"pg_catalog.pg_replication_origin_status": true, "information_schema.transforms": true, "information_schema.sql_parts": true, "information_schema._pg_foreign_data_wrappers": true,
+	"information_schema._pg_foreign_servers": true, "information_schema._pg_foreign_tables": true,
+	"information_schema._pg_foreign_table_columns": true, "information_schema._pg_user_mappings": true,
 }
 
 // restrict sets who may read a system table: all roles, unless it is one for superusers.
@@ -64,6 +67,27 @@ func (s *scan) shows(t *catalog.TableDescriptor) bool {
 		}
 	}
 	return false
+}
+
+// showsColumn reports whether information_schema shows a column to the reader: the owner of its relation, and whoever has a privilege on it.
+func (s *scan) showsColumn(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) bool {
+	a := s.access()
+	if a.Owns(t.OwnerOID()) || a.Relation(t, acl.Column.All(), true) != 0 {
+		return true
+	}
+	return len(c.ACL) > 0 && c.ACL.Mask(a.Roles, a.Role, t.OwnerOID(), acl.Column.All(), true) != 0
+}
+
+// changes reports whether information_schema shows the constraints of a table to the reader: its owner, and whoever has a privilege other
+// than SELECT on it or on one of its columns.
+func (s *scan) changes(t *catalog.TableDescriptor) bool {
+	a := s.access()
+	if a.Owns(t.OwnerOID()) || a.Relation(t, acl.Table.All()&^acl.Select, true) != 0 {
+		return true
+	}
+	return slices.ContainsFunc(t.Columns, func(c catalog.ColumnDescriptor) bool {
+		return c.ACL.Mask(a.Roles, a.Role, t.OwnerOID(), acl.Column.All()&^acl.Select, true) != 0
+	})
 }
 
 // eachShown is each for the relations that the reader is shown.

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // for the lists of columns
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,9 @@ import (
 
 //go:embed columns.txt
 var columnsText string
+
+//go:embed information.txt
+var informationText string
 
 //go:embed own.txt
 var ownText string
@@ -29,9 +33,10 @@ type systemTable struct {
 // Tables makes the descriptors of all system tables, for catalog.Options.System.
 func Tables() []*catalog.TableDescriptor {
 	byName := rowsFunctions()
+	maps.Copy(byName, informationRows())
 	var all []*catalog.TableDescriptor
 	kinds := map[uint64]byte{}
-	for _, t := range parse(columnsText + ownText) {
+	for _, t := range parse(columnsText + informationText + ownText) {
 		if t.kind == 'r' {
 			t.addTableOID()
 		}

@@ -1,6 +1,9 @@
 package pgcatalog
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/types"
@@ -124,20 +127,11 @@ func infoViewRows(s *scan) error {
 }
 
 func infoColumnRows(s *scan) error {
-	return s.eachShown(func(t *catalog.TableDescriptor) error {
-		if t.Kind == catalog.KindSequence {
+	return s.eachColumn(func(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) error {
+		if !s.showsColumn(t, c) {
 			return nil
 		}
-		for i := range t.Columns {
-			c := &t.Columns[i]
-			if c.Hidden {
-				continue
-			}
-			if err := s.emit(append(s.describeColumn(t, c), describeType(c.Type.Underlying())...)...); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.emit(append(s.describeColumn(t, c), describeType(c.Type.Underlying())...)...)
 	})
 }
 
@@ -149,12 +143,13 @@ func (s *scan) describeColumn(t *catalog.TableDescriptor, c *catalog.ColumnDescr
 	}
 	cols := []col{
 		{"table_catalog", text(s.database())}, {"table_schema", text(t.Schema)}, {"table_name", text(t.Name)}, {"column_name", text(c.Name)},
-		{"ordinal_position", num(c.ID)}, {"column_default", optional(defaultText(s.ctx, s.Resolver, c))}, {"is_nullable", yesNo(!c.NotNull)},
+		{"ordinal_position", num(c.ID)}, {"column_default", optional(defaultText(s.ctx, s.Resolver, c))}, {"is_nullable", yesNo(!c.NotNull && !domainRefusesNull(c.Type))},
 		{"udt_catalog", text(s.database())}, {"udt_schema", text(udtSchema)}, {"udt_name", text(below.Info().Name)},
 		{"dtd_identifier", text(formatNumber(c.ID))}, {"is_self_referencing", yesNo(false)}, {"is_identity", yesNo(c.Identity != "")},
 		{"identity_generation", optional(c.Identity)}, {"is_generated", text("NEVER")}, {"is_updatable", yesNo(t.Kind == catalog.KindTable)},
 		{"identity_cycle", yesNo(false)},
 	}
+	cols = append(cols, s.collationOf(c.Type)...)
 	if c.Type.IsDomain() {
 		cols = append(cols, col{"domain_catalog", text(s.database())}, col{"domain_schema", text(c.Type.Def.Schema)}, col{"domain_name", text(c.Type.Def.Name)})
 	}
@@ -215,6 +210,9 @@ func describeType(t types.Type) []col {
 	case types.OIDDate:
 		return append(cols, col{"datetime_precision", num(0)})
 	case types.OIDTime, types.OIDTimetz, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval:
+		if fields := intervalFields(t); fields != "" {
+			cols = append(cols, col{"interval_type", text(fields)})
+		}
 		digits := int32(6)
 		if t.Mod >= 0 && t.Mod&0xFFFF <= 6 {
 			digits = t.Mod & 0xFFFF
@@ -222,6 +220,15 @@ func describeType(t types.Type) []col {
 		return append(cols, col{"datetime_precision", num(digits)})
 	}
 	return cols
+}
+
+// intervalFields returns the fields to which an interval is limited, with their precision: DAY TO SECOND(3).
+func intervalFields(t types.Type) string {
+	rest, ok := strings.CutPrefix(t.String(), "interval")
+	if _, fields, limited := strings.Cut(rest, " "); ok && limited {
+		return strings.ToUpper(fields)
+	}
+	return ""
 }
 
 func infoSequenceRows(s *scan) error {
@@ -266,9 +273,34 @@ func (s *scan) eachConstraint(f func(t *catalog.TableDescriptor, c constraint) e
 	})
 }
 
+// eachNotNull calls f with each column that is declared NOT NULL, and the name that the standard's views give to that as a constraint.
+func (s *scan) eachNotNull(f func(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor, name string) error) error {
+	return s.eachColumn(func(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) error {
+		if !c.NotNull || s.relkind(t) != 'r' {
+			return nil
+		}
+		name := formatNumber(schemaOID(s.Resolver, t.Schema)) + "_" + strconv.FormatUint(t.ID, 10) + "_" + formatNumber(c.ID) + "_not_null"
+		return f(t, c, name)
+	})
+}
+
 func tableConstraintRows(s *scan) error {
+	err := s.eachNotNull(func(t *catalog.TableDescriptor, _ *catalog.ColumnDescriptor, name string) error {
+		if !s.changes(t) {
+			return nil
+		}
+		cols := append(s.named("constraint", t.Schema, name), s.named("table", t.Schema, t.Name)...)
+		return s.emit(append(cols, col{"constraint_type", text("CHECK")}, col{"is_deferrable", yesNo(false)}, col{"initially_deferred", yesNo(false)},
+			col{"enforced", yesNo(true)})...)
+	})
+	if err != nil {
+		return err
+	}
 	kinds := map[byte]string{'p': "PRIMARY KEY", 'u': "UNIQUE", 'c': "CHECK"}
 	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
+		if !s.changes(t) {
+			return nil
+		}
 		distinct := types.Null
 		if c.kind == 'u' {
 			distinct = yesNo(true)
@@ -296,7 +328,11 @@ func keyColumnRows(s *scan) error {
 			return nil
 		}
 		for i := range c.index.Columns {
-			if err := s.constrainedColumn(t, c, c.index.Columns[i].ColumnID, col{"ordinal_position", num(i + 1)}); err != nil {
+			id := c.index.Columns[i].ColumnID
+			if !s.showsColumn(t, &t.Columns[t.Ordinal(id)]) {
+				continue
+			}
+			if err := s.constrainedColumn(t, c, id, col{"ordinal_position", num(i + 1)}); err != nil {
 				return err
 			}
 		}
@@ -306,6 +342,9 @@ func keyColumnRows(s *scan) error {
 
 func constraintColumnRows(s *scan) error {
 	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
+		if !s.access().Owns(t.OwnerOID()) {
+			return nil
+		}
 		var ids []int64
 		if c.index == nil {
 			ids = checkedColumns(t, c.check)
@@ -327,8 +366,17 @@ func checkConstraintRows(s *scan) error {
 	if err := s.domainCheckRows(); err != nil {
 		return err
 	}
+	err := s.eachNotNull(func(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor, name string) error {
+		if !s.access().Owns(t.OwnerOID()) {
+			return nil
+		}
+		return s.emit(append(s.named("constraint", t.Schema, name), col{"check_clause", text(c.Name + " IS NOT NULL")})...)
+	})
+	if err != nil {
+		return err
+	}
 	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
-		if c.check == nil {
+		if c.check == nil || !s.access().Owns(t.OwnerOID()) {
 			return nil
 		}
 		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(t.Schema)}, col{"constraint_name", text(c.name)},

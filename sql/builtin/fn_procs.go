@@ -3,6 +3,7 @@ package builtin
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgdata"
@@ -39,6 +40,22 @@ func procFuncs() []decl {
 			return types.Bool(p.Schema() == systemSchema), nil
 		}},
 	}
+	out = append(out,
+		decl{sig: "nameconcatoid(name,oid) name", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			return types.Text(NameWithOID(a[0].Text(), oidArg(a[1]))), nil
+		}},
+		decl{sig: "pg_get_function_arg_default(oid,int4) text", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			p := ProcByOID(oidArg(a[0]))
+			if p == nil {
+				return types.Null, nil
+			}
+			list, n := p.Parameters(), a[1].Int()
+			if n < 1 || n > int64(len(list)) || list[n-1].Default == "" {
+				return types.Null, nil
+			}
+			return types.Text(list[n-1].Default), nil
+		}},
+	)
 	for name, t := range map[string]func() *pgdata.Table{
 		"operator": pgdata.Operators, "opclass": pgdata.OpClasses, "opfamily": pgdata.OpFamilies,
 	} {
@@ -58,6 +75,20 @@ func procFuncs() []decl {
 		decl{sig: "to_regnamespace(text) regnamespace", flags: stable, fn: nameOrNull(Catalog.SchemaOID)},
 		decl{sig: "to_regrole(text) regrole", flags: stable, fn: nameOrNull(Catalog.RoleOID)},
 	)
+}
+
+// NameWithOID is the name by which information_schema distinguishes a function from others: the name, cut if need be, and the OID.
+func NameWithOID(name string, oid types.OID) string {
+	const maxNameBytes = 63
+	suffix := "_" + formatOID(oid)
+	if over := len(name) + len(suffix) - maxNameBytes; over > 0 {
+		cut := len(name) - over
+		for cut > 0 && !utf8.RuneStart(name[cut]) {
+			cut--
+		}
+		name = name[:cut]
+	}
+	return name + suffix
 }
 
 // systemSchema is the schema of all functions but those of information_schema.
