@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -25,6 +26,9 @@ type aggCall struct {
 	args  types.Row
 	types []types.Type
 	order ordering
+	// column is the ordinal of the only argument where it is a plain column and each value goes straight to the accumulator;
+	// -1 otherwise.
+	column int
 }
 
 // groupState is the state of one group, by call.
@@ -48,7 +52,7 @@ func newAggregation(ex *execution, n *planner.Aggregate) aggregation {
 		none: make(types.Row, len(n.Input.Columns()))}
 	for i := range n.Aggs {
 		c := &n.Aggs[i]
-		a.calls[i] = aggCall{AggregateCall: c, args: make(types.Row, len(c.Args))}
+		a.calls[i] = aggCall{AggregateCall: c, args: make(types.Row, len(c.Args)), column: plainArgument(c)}
 		if len(c.OrderBy) > 0 {
 			a.calls[i].order = newOrdering(replayOrder(c))
 		}
@@ -57,6 +61,17 @@ func newAggregation(ex *execution, n *planner.Aggregate) aggregation {
 		}
 	}
 	return a
+}
+
+// plainArgument returns aggCall.column.
+func plainArgument(c *planner.AggregateCall) int {
+	if len(c.Args) != 1 || len(c.Direct) > 0 || c.Filter != nil || c.Distinct || len(c.OrderBy) > 0 || c.Func.OrderMatters {
+		return -1
+	}
+	if col, ok := c.Args[0].(*expr.Column); ok {
+		return col.Ordinal
+	}
+	return -1
 }
 
 // replayOrder is the order in which a call with ORDER BY takes its arguments. With DISTINCT the
@@ -118,7 +133,16 @@ func (a *aggregation) newState() (*groupState, error) {
 func (a *aggregation) add(s *groupState, row types.Row) error {
 	for i := range a.calls {
 		c := &a.calls[i]
-		if c.Direct != nil {
+		if c.column >= 0 {
+			if c.args[0] = row[c.column]; c.Func.NullsIgnored && c.args[0].IsNull() {
+				continue
+			}
+			if err := s.calls[i].acc.Add(a.ex.ev.Env, c.args); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(c.Direct) > 0 {
 			if err := a.evalDirect(&s.calls[i], c, row); err != nil {
 				return err
 			}

@@ -15,11 +15,14 @@ type hashAggregate struct {
 	aggregation
 	input   overflow
 	scalar  bool
+	node    *planner.Aggregate
+	feed    *feed       // where rows come from in any order; nil: from input
 	empties []types.Row // keys of groups that there are even of no input
 	groups  keySet
 	states  []*groupState // by entry of groups
 	at      int
 	ready   bool
+	divided bool // the rows at hand are a part of all: none may be set aside
 }
 
 // orderedAggregate reads rows that arrive grouped and holds one group at a time.
@@ -45,10 +48,13 @@ func newAggregate(ex *execution, input Operator, n *planner.Aggregate) Operator 
 		o.cur.buf.mem, o.done.buf.mem = &ex.mem, &ex.mem
 		return o
 	}
-	o := &hashAggregate{aggregation: newAggregation(ex, n), scalar: n.Scalar || len(n.GroupBy) == 0, empties: n.Empties}
+	o := &hashAggregate{aggregation: newAggregation(ex, n), node: n, scalar: n.Scalar || len(n.GroupBy) == 0, empties: n.Empties}
 	o.input = newOverflow(newKeyedInput(ex, input, n.GroupBy), typesOf(n.Input))
 	o.groups.cols = newKeyColumns(n.GroupBy)
 	o.groups.keys.mem = &ex.mem
+	if n.AnyOrder && n.Input.Estimate().Cost >= feedCost {
+		o.feed = newFeed(input)
+	}
 	return o
 }
 
@@ -127,12 +133,11 @@ func (o *hashAggregate) beginEmpties() error {
 
 // read takes in all rows of a turn.
 func (o *hashAggregate) read(ctx context.Context) error {
-	if o.scalar {
-		state, err := o.newState()
-		if err != nil {
-			return err
-		}
-		o.states = append(o.states, state)
+	if err := o.beginScalar(); err != nil {
+		return err
+	}
+	if o.feed != nil && o.input.in.list == nil {
+		return o.readFeed(ctx)
 	}
 	for {
 		row, key, _, err := o.input.in.next(ctx)
@@ -142,19 +147,35 @@ func (o *hashAggregate) read(ctx context.Context) error {
 		if err := o.ex.tick(ctx); err != nil {
 			return err
 		}
-		state := (*groupState)(nil)
-		if o.scalar {
-			state = o.states[0]
-		} else if state, err = o.group(row, key); err != nil {
-			return err
-		}
-		if state == nil {
-			continue
-		}
-		if err := o.add(state, row); err != nil {
+		if err := o.take(row, key); err != nil {
 			return err
 		}
 	}
+}
+
+// take takes in a row with its key.
+func (o *hashAggregate) take(row, key types.Row) error {
+	if o.scalar {
+		return o.add(o.states[0], row)
+	}
+	state, err := o.group(row, key)
+	if state == nil || err != nil {
+		return err
+	}
+	return o.add(state, row)
+}
+
+// beginScalar makes the group that there is even of no rows.
+func (o *hashAggregate) beginScalar() error {
+	if !o.scalar {
+		return nil
+	}
+	state, err := o.newState()
+	if err != nil {
+		return err
+	}
+	o.states = append(o.states, state)
+	return nil
 }
 
 // group finds or makes the group of a row; nil where the row was set aside.
@@ -164,6 +185,9 @@ func (o *hashAggregate) group(row, key types.Row) (*groupState, error) {
 		return o.states[e-1], nil
 	}
 	if o.input.full(o.groups.keys.held + o.held + o.kept) {
+		if o.divided {
+			return nil, errCrowded
+		}
 		return nil, o.input.add(row, key, hash)
 	}
 	if _, err := o.groups.insert(key, hash); err != nil {

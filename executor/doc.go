@@ -14,6 +14,9 @@
 // of scans, in scans of many spans at once (= ANY over a key's prefix, lookup joins; see lookahead.go) and in
 // groups of point reads (scans with fetch, lookup joins, INSERT … ON CONFLICT). Groups start small and double.
 //
+// An aggregate over a scan does not pull rows: the reader calls it with every pair (feed.go), in several goroutines where the table is
+// large (parallel.go).
+//
 // Invariants:
 //
 //	E1 A returned row is valid until the next call of the operator's Next or Close; a caller that keeps it
@@ -34,6 +37,7 @@
 //	   that (memory.crowded), so that memory remains for the other operators. INTERSECT, EXCEPT, WITH items
 //	   and the inner rows of nested loops do not.
 //	E6 Every loop that may run long without returning a row checks its context.
+//	E7 A worker (parallel.go) shares nothing with the session's goroutine but the plan, the spans to be read and the memory pool.
 //
 // The executor does not choose plans (planner), begin or end transactions, or retry statements (session).
 package executor

@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -67,6 +68,8 @@ type Runtime struct {
 	PageHint int
 	// MemoryLimitBytes bounds what sorts, hash tables and materialised rows may hold; 0: default.
 	MemoryLimitBytes int64
+	// Parallel is what the session permits of goroutines beside its own.
+	Parallel planner.Parallelism
 	// Scratch keeps memory for the session's next statements; nil: each statement allocates its own.
 	Scratch *Scratch
 	// TempDir is the directory of operators' temporary files; "": the system's.

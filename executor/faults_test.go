@@ -76,6 +76,13 @@ func (t *failingTxn) ScanSpans(ctx context.Context, spans []kv.Span, opts percol
 	return &failingIterator{Iterator: t.memTxn.ScanSpans(ctx, spans, opts), t: t}
 }
 
+func (t *failingTxn) Walk(ctx context.Context, spans []kv.Span, w percolator.Walk) (int64, error) {
+	if err := t.fails(); err != nil {
+		return 0, err
+	}
+	return t.memTxn.Walk(ctx, spans, w)
+}
+
 type failingIterator struct {
 	percolator.Iterator
 	t   *failingTxn

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -43,6 +44,7 @@ type memTxn struct {
 	deleted  map[string]bool
 	last     []byte // written
 	notified map[string]*mvcc.NotifySet
+	beside   bool // it admits readers beside it
 }
 
 func newMemTxn() *memTxn { return &memTxn{data: map[string][]byte{}, deleted: map[string]bool{}} }
@@ -181,6 +183,34 @@ func (t *memTxn) ScanSpans(_ context.Context, spans []kv.Span, opts percolator.S
 		return bytes.Compare(a.Key, b.Key)
 	})
 	return it
+}
+
+// Walk returns to the caller what is left of a single span after each pair.
+func (t *memTxn) Walk(ctx context.Context, spans []kv.Span, w percolator.Walk) (n int64, _ error) {
+	spans = slices.Clone(spans)
+	for it := t.ScanSpans(ctx, spans, percolator.ScanOptions{}); it.Next(ctx); {
+		if len(spans) == 1 && !spans[0].Contains(it.Key()) {
+			break
+		}
+		if n++; w.Pair != nil {
+			if err := w.Pair(it.Key(), it.Value()); err != nil {
+				return n, err
+			}
+		}
+		if len(spans) == 1 && w.Rest != nil {
+			runtime.Gosched()
+			spans[0] = w.Rest(kv.Span{Start: append(bytes.Clone(it.Key()), 0), End: spans[0].End})
+		}
+	}
+	return n, ctx.Err()
+}
+
+// Beside returns a reader with counters of its own, if beside is set: what workers do to them is not looked at.
+func (t *memTxn) Beside() percolator.Reader {
+	if !t.beside {
+		return nil
+	}
+	return &memTxn{data: t.data}
 }
 
 // memIterator hands out copies that it wipes at the following Next, as the interface permits.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/types"
@@ -33,19 +34,23 @@ func (o *scan) Close() error {
 	return nil
 }
 
+// evalSpans returns the spans of keys to be read.
+func (o *scan) evalSpans() ([]kv.Span, error) {
+	if len(o.keySpans) == 0 {
+		return o.wholeIndex(), nil
+	}
+	b := spanBuilder{ex: o.ex, table: o.table, index: o.index}
+	return b.build(o.keySpans)
+}
+
 func (o *scan) Next(ctx context.Context) (types.Row, error) {
 	if !o.started {
 		o.started = true
-		if len(o.keySpans) == 0 {
-			o.start(o.wholeIndex())
-		} else {
-			b := spanBuilder{ex: o.ex, table: o.table, index: o.index}
-			spans, err := b.build(o.keySpans)
-			if err != nil {
-				return nil, err
-			}
-			o.start(spans)
+		spans, err := o.evalSpans()
+		if err != nil {
+			return nil, err
 		}
+		o.start(spans)
 	}
 	for {
 		row, err := o.next(ctx)

@@ -138,7 +138,7 @@ func (s *Store) Scan(ctx context.Context, req *ScanRequest) (*ScanResponse, erro
 	if err != nil {
 		return nil, mapError(err)
 	}
-	s.metrics.scannedRows.Add(float64(len(page.Rows)))
+	s.metrics.scannedRows.Add(float64(len(page.Rows) + page.Count))
 	return page, nil
 }
 

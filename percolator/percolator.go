@@ -26,6 +26,11 @@ type Reader interface {
 	// ScanSpans is Scan of several spans, one after the other, in reverse from the last to the first. They ascend, are
 	// disjoint and not empty, and must not be changed until the iterator is closed. One request contains many of them.
 	ScanSpans(ctx context.Context, spans []kv.Span, opts ScanOptions) Iterator
+	// Walk passes all pairs of spans, which are as for ScanSpans, to w, and returns their number. It costs less than an iterator.
+	Walk(ctx context.Context, spans []kv.Span, w Walk) (int64, error)
+	// Beside returns a reader of the same snapshot for another goroutine; nil if the transaction has writes to lay over it, or has
+	// to know what it has read. It must not be used after the transaction's next write or end.
+	Beside() Reader
 }
 
 // Writer buffers writes until Commit. Keys and values are kept, not copied: the caller hands them over.

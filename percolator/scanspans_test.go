@@ -120,6 +120,10 @@ func TestScanSpansAgainstScans(t *testing.T) {
 			opts := ScanOptions{Reverse: r.IntN(2) == 0, PageHint: r.IntN(3) * 2}
 			before := slices.Clone(spans)
 			got := drain(t, txn.ScanSpans(ctx, spans, opts))
+			walked(t, txn, spans, got)
+			if beside := txn.Beside(); beside != nil {
+				walked(t, beside, spans, got)
+			}
 			var want []string
 			for left := spans; len(left) > 0; {
 				var span kv.Span
@@ -203,5 +207,47 @@ func TestScanSpansSeesTheBufferAsItWas(t *testing.T) {
 			t.Errorf("iterator over what was rolled back: %v", late.Err())
 		}
 		txn.Close()
+	}
+}
+
+// walked walks over spans, counting and not, whole and dividing what is left between two pages, and expects the rows that an iterator has returned.
+func walked(t *testing.T, r Reader, spans []kv.Span, rows []string) {
+	t.Helper()
+	want := slices.Clone(rows)
+	slices.Sort(want)
+	for _, divide := range []bool{false, true} {
+		var got []string
+		pair := func(key, value []byte) error {
+			got = append(got, fmt.Sprintf("%s=%s", key, value))
+			return nil
+		}
+		for _, w := range []Walk{{KeysOnly: true}, {Pair: pair}} {
+			n := int64(0)
+			for todo := [][]kv.Span{slices.Clone(spans)}; len(todo) > 0; {
+				next := todo[0]
+				todo = todo[1:]
+				if divide {
+					w.Rest = func(rest kv.Span) kv.Span {
+						if key := MiddleOf(rest); key != nil {
+							todo = append(todo, []kv.Span{{Start: key, End: rest.End}})
+							rest.End = key
+						}
+						return rest
+					}
+				}
+				some, err := r.Walk(t.Context(), next, w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += some
+			}
+			if int(n) != len(want) {
+				t.Fatalf("%d pairs, want %d", n, len(want))
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %s\nwant %s", got, want)
+		}
 	}
 }

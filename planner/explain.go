@@ -30,6 +30,8 @@ type ExplainOptions struct {
 	NoCosts bool
 	// Actual returns the measurements of a node; nil without ANALYZE, false for a node that never ran.
 	Actual func(Node) (Actual, bool)
+	// Parallel is what the session permits. EXPLAIN ANALYZE, which measures every operator, runs without workers.
+	Parallel Parallelism
 	// Format is the format of constants; nil: the default.
 	Format *types.Format
 }
@@ -390,6 +392,9 @@ func (x *explainer) aggregate(n *Aggregate) string {
 	}
 	if len(parts) > 0 {
 		s += ": " + strings.Join(parts, ", ")
+	}
+	if workers := n.Workers(x.opts.Parallel); workers > 0 {
+		s += "  Workers Planned: " + strconv.Itoa(workers)
 	}
 	return s
 }

@@ -294,6 +294,9 @@ type (
 		Ordered bool
 		// Empties are the keys of groups that there are even of no input: those of empty grouping sets.
 		Empties []types.Row
+		// AnyOrder: the results are the same in whatever order the rows arrive. Parallel: they can also be computed from parts of the
+		// rows by several goroutines, see Workers.
+		AnyOrder, Parallel bool
 	}
 	// Expand yields each row once for each grouping set: followed by Keys, those that are not of the set NULL, then the
 	// set's Marks, and the set's number.

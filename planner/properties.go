@@ -67,6 +67,8 @@ func setProperties(n Node, alone bool) {
 	case *LookupJoin:
 		n.Unique = len(n.Keys) == len(n.Index.Columns) && n.uniqueIndex()
 		props.EachRowOnce = keepsLeft(n.Kind, n.Left)
+	case *Aggregate:
+		n.setParallel()
 	case *Insert:
 		n.Direct = !hasSubquery(n.Returning) && !readsInPolicies(n.Policies)
 		if c := n.OnConflict; c != nil {

@@ -183,7 +183,9 @@ func (d *Decoder) decodeColumns(b []byte, dst types.Row) error {
 				if len(b) == 0 {
 					break
 				}
-				if id, p, b, err = takeHeader(b, id); err != nil {
+				if h := b[0]; h>>4 != 0 && id < 1<<31 {
+					id, p, b = id+uint32(h>>4), payload(h&0x0F), b[1:] // nearly all of them
+				} else if id, p, b, err = takeHeader(b, id); err != nil {
 					return err
 				}
 				known = true
@@ -191,13 +193,28 @@ func (d *Decoder) decodeColumns(b []byte, dst types.Row) error {
 			if id >= want.id {
 				break
 			}
-			if b, err = skipPayload(b, p); err != nil {
+			// Short strings and all integers are passed here, anything else by the general function.
+			if p == payloadBytes && len(b) > 0 && int(b[0]) < min(len(b), 0x80) {
+				b = b[1+int(b[0]):]
+			} else if n := varintLen(b); p == payloadInt && n > 0 {
+				b = b[n:]
+			} else if b, err = skipPayload(b, p); err != nil {
 				return err
 			}
 			known = false
 		}
 		if !known || id != want.id {
 			dst[want.dst] = want.missing
+			continue
+		}
+		if p == payloadInt {
+			if u, n := shortUvarint(b); n > 0 {
+				dst[want.dst], b, known = types.Int(int64(u>>1)^-int64(u&1)), b[n:], false
+				continue
+			}
+		} else if p == payloadBytes && len(b) > 0 && int(b[0]) < min(len(b), 0x80) && want.row == nil {
+			n := 1 + int(b[0])
+			dst[want.dst], b, known = types.Bytes(b[1:n:n]), b[n:], false
 			continue
 		}
 		if dst[want.dst], b, err = d.decodePayload(b, p); err != nil {
@@ -209,6 +226,29 @@ func (d *Decoder) decodeColumns(b []byte, dst types.Row) error {
 		known = false
 	}
 	return nil
+}
+
+// varintLen returns the length of the varint at the start of b, 0 if there is no end of it.
+func varintLen(b []byte) int {
+	for i, c := range b {
+		if c < 0x80 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// shortUvarint returns the varint at the start of b and its length; 0 for one of more than 63 bits, or that is not whole.
+func shortUvarint(b []byte) (u uint64, n int) {
+	for shift := 0; n < len(b) && n < 9; shift += 7 {
+		c := b[n]
+		n++
+		if c < 0x80 {
+			return u | uint64(c)<<shift, n
+		}
+		u |= uint64(c&0x7F) << shift
+	}
+	return 0, 0
 }
 
 // decodePayload is the function of that name with numerics cut from a slab: rows of a scan cost one

@@ -43,7 +43,7 @@ func (c *explainCommands) run(ctx context.Context, n *ast.Explain, q request) er
 	if n.Analyze {
 		lines, err = c.analyze(ctx, target, literals, params, planning)
 	} else {
-		lines = planner.Explain(target.Plan, planner.ExplainOptions{Literals: literals, Format: &c.settings.Format})
+		lines = planner.Explain(target.Plan, planner.ExplainOptions{Literals: literals, Format: &c.settings.Format, Parallel: parallelism(c.settings)})
 	}
 	if err != nil {
 		return err

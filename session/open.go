@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -114,12 +115,18 @@ func (x *statementRunner) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 		Resolver: x.tx.resolver, Role: x.tx.acting.current, Env: x.env, Inputs: inputs, RowIDs: x.deps.Catalog,
 		System: x.view, EagerUnique: x.tx.phase.shared() && !x.last || x.tx.pessimistic || x.tx.pipeline.shared(),
 		GroupSize: x.deps.GroupSize, PageHint: x.deps.PageHint, Scratch: &x.scratch, Logger: x.log, Hop: x.hop,
+		Parallel: parallelism(x.plans.settings),
 	}
 	if x.tx.latest {
 		rt.Txn = x.tx.useLatest()
 		return
 	}
 	rt.Txn, rt.Lock = x.tx.txn, x.tx.txn.Pessimistic()
+}
+
+// parallelism is what the settings permit.
+func parallelism(s *settings.Settings) planner.Parallelism {
+	return planner.Parallelism{Workers: min(s.WorkersPerGather, s.MaxWorkers), SetupCost: s.ParallelSetupCost}
 }
 
 func readOnlyError(command string) error {

@@ -18,6 +18,14 @@ type Account struct {
 // NewAccount makes an account over p that draws beyond its allowance only. p may be nil.
 func NewAccount(p *Pool, allowance int64) Account { return Account{pool: p, allowance: allowance} }
 
+// Sibling returns an empty account over the same pool; a may be nil.
+func (a *Account) Sibling() Account {
+	if a == nil {
+		return Account{}
+	}
+	return Account{pool: a.pool}
+}
+
 // Grow adds n bytes; the error is an *ExceededError.
 func (a *Account) Grow(n int64) error {
 	if used := a.used + n; used <= a.drawn+a.allowance {

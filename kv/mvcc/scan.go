@@ -23,6 +23,15 @@ type ScanRequest struct {
 	// Reuse, if given, is an earlier page whose memory the answer may use; what it held is gone then. It spares a long
 	// scan most allocations where the shard is in this process.
 	Reuse *Page
+	// Visit, if given, takes the rows instead of the page. It is not sent to shards in other processes, which return rows.
+	Visit *Visit
+}
+
+// Visit takes the rows of a page as the iterator comes to them, without a copy of any.
+type Visit struct {
+	// Pair is called with every row; key and value are valid until it returns, and it must not call the shard. Its error ends the
+	// scan. Nil: the rows are counted only.
+	Pair func(key, value []byte) error
 }
 
 // Row is one key and its value.
@@ -34,6 +43,7 @@ type Row struct{ Key, Value []byte }
 // asked for may have one although nothing follows.
 type Page struct {
 	Rows      []Row
+	Count     int // rows of the page that Visit has taken, and that are not in Rows
 	Locked    []KeyLockedError
 	ResumeKey []byte
 	// Deleted is the number of keys whose version as of the snapshot is a deletion: each costs about as much as a row
@@ -88,6 +98,9 @@ func (s *State) Scan(ctx context.Context, args *ScanRequest) (*Page, error) {
 	} else {
 		err = sc.forward()
 	}
+	if err == nil {
+		err = sc.failed
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +110,14 @@ func (s *State) Scan(ctx context.Context, args *ScanRequest) (*Page, error) {
 
 // scanner builds one page.
 type scanner struct {
-	s     *State
-	args  *ScanRequest
-	page  *Page
-	it    *storage.Iterator
-	bytes int
+	s       *State
+	args    *ScanRequest
+	page    *Page
+	it      *storage.Iterator
+	bytes   int
+	rows    int    // of the page
+	failed  error  // of Visit
+	lastKey []byte // of the last one
 
 	// start and end bound the page; the lock probe may have narrowed them, and then resume is where
 	// the following page begins.
@@ -270,7 +286,7 @@ func (sc *scanner) open() (err error) {
 
 // full reports whether the page is full, in which case it ends before key.
 func (sc *scanner) full(key []byte) bool {
-	n := len(sc.page.Rows) + len(sc.page.Locked)
+	n := sc.rows + len(sc.page.Locked)
 	if n < sc.args.Limit && (sc.bytes < sc.args.MaxBytes || n == 0) {
 		return false
 	}
@@ -285,11 +301,10 @@ func (sc *scanner) full(key []byte) bool {
 // The caller seldom needs more than it has asked for, and what follows may be a long run of deleted keys. Callers that give
 // several spans ask for as many rows as they expect in all of them, and need to know where that was all.
 func (sc *scanner) endAtLimit() bool {
-	n := len(sc.page.Rows)
-	if n+len(sc.page.Locked) < sc.args.Limit || len(sc.spans) > 1 {
+	if sc.rows+len(sc.page.Locked) < sc.args.Limit || len(sc.spans) > 1 {
 		return false
 	}
-	last := sc.page.Rows[n-1].Key
+	last := sc.lastKey
 	resume := append(append(make([]byte, 0, len(last)+1), last...), 0)
 	exhausted := len(sc.end) > 0 && bytes.Compare(resume, sc.end) >= 0
 	if sc.args.Reverse {
@@ -307,6 +322,10 @@ func (sc *scanner) emit(key, value []byte) {
 	if sc.args.KeysOnly {
 		value = nil
 	}
+	if sc.rows++; sc.args.Visit != nil {
+		sc.visit(key, value)
+		return
+	}
 	n := len(key) + len(value)
 	arena := sc.page.arena
 	if cap(arena)-len(arena) < n {
@@ -323,7 +342,24 @@ func (sc *scanner) emit(key, value []byte) {
 		copy(grown, sc.page.Rows)
 		sc.page.Rows = grown
 	}
-	sc.page.Rows = append(sc.page.Rows, Row{Key: arena[at:mid:mid], Value: arena[mid:end:end]})
+	sc.lastKey = arena[at:mid:mid]
+	sc.page.Rows = append(sc.page.Rows, Row{Key: sc.lastKey, Value: arena[mid:end:end]})
+}
+
+// visit is emit for a page whose rows are taken by Visit.
+func (sc *scanner) visit(key, value []byte) {
+	sc.page.Count++
+	if f := sc.args.Visit.Pair; f != nil && sc.failed == nil {
+		sc.failed = f(key, value)
+	}
+	if sc.rows <= closeRows+1 {
+		sc.lastKey = bytes.Clone(key) // A run may begin behind it, and refers to it.
+		return
+	}
+	if sc.rows == closeRows+2 {
+		sc.lastKey = nil
+	}
+	sc.lastKey = append(sc.lastKey[:0], key...)
 }
 
 // conflictsBefore handles the locks that come before key in scan order (nil: all), and the one on key itself; met
@@ -465,7 +501,7 @@ func (sc *scanner) forward() error {
 			prefix, version, _ = storage.SplitVersion(it.Key())
 			key = userKey(prefix)
 		}
-		rows := len(sc.page.Rows)
+		rows := sc.rows
 		full, err := sc.emitCurrent(key, version)
 		if full {
 			sc.endRun(key)
@@ -473,7 +509,7 @@ func (sc *scanner) forward() error {
 		if full || err != nil {
 			return err
 		}
-		if len(sc.page.Rows) == rows {
+		if sc.rows == rows {
 			if sc.page.Deleted++; newer {
 				ok = it.NextPrefix()
 			} else {
@@ -481,7 +517,7 @@ func (sc *scanner) forward() error {
 			}
 			continue
 		}
-		last = sc.page.Rows[rows].Key
+		last = sc.lastKey
 		sc.endRun(last)
 		if sc.endAtLimit() {
 			return nil

@@ -168,7 +168,7 @@ func (sc *scanner) last() (ok bool) {
 // behindRow opens a run directly behind a row, one of the first of the page. moved reports that a verified span begins there,
 // and that the iterator has been moved behind it; ok, that it is on a key then.
 func (sc *scanner) behindRow(key []byte) (moved, ok bool) {
-	if len(sc.page.Rows) > closeRows || len(sc.spans) > 1 {
+	if sc.rows > closeRows || len(sc.spans) > 1 {
 		return false, false
 	}
 	steps := -1
@@ -199,10 +199,10 @@ func (r *deletedRun) jump() { r.jumped, r.unseen = true, 0 }
 
 // noteHidden has the next scans count the steps behind each row if this one has made far more than its keys explain.
 func (sc *scanner) noteHidden() {
-	if sc.args.Reverse || len(sc.spans) > 1 || len(sc.page.Rows) > closeRows {
+	if sc.args.Reverse || len(sc.spans) > 1 || sc.rows > closeRows {
 		return
 	}
-	known := 3 * (len(sc.page.Rows) + int(sc.page.Deleted))
+	known := 3 * (sc.rows + int(sc.page.Deleted))
 	if sc.it.Steps()-sc.run.from-known > hiddenSteps {
 		sc.s.deleted.tracked.Store(trackedScans)
 	}

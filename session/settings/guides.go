@@ -2,10 +2,11 @@ package settings
 
 import (
 	"math"
+	"strconv"
 	"strings"
 )
 
-// Parameters that guide what percodb does not have: the planner's costs and choices, parallel workers, vacuuming, pages. Sessions set them as
+// Parameters that guide what percodb does not have: the planner's costs and choices, vacuuming, pages. Sessions set them as
 // a matter of course; their values are checked and shown as PostgreSQL does.
 const guideNote = "Accepted: no effect."
 
@@ -29,7 +30,24 @@ func guideSettings() []*definition {
 	for _, d := range list {
 		d.note = guideNote
 	}
-	return list
+	return append(list, parallelSettings()...)
+}
+
+// parallelSettings decide whether a statement is computed by several goroutines, and by how many.
+func parallelSettings() []*definition {
+	return []*definition{
+		{name: "max_parallel_workers", initial: "8", check: integers(0, 1024).check, note: "The most workers of one statement.",
+			apply: func(s *Settings, value string) (err error) { s.MaxWorkers, err = strconv.Atoi(value); return err }},
+		{name: "max_parallel_workers_per_gather", initial: "2", check: integers(0, 1024).check,
+			note:  "How many workers may read a table beside the session, but no more than there are further processors; 0: none.",
+			apply: func(s *Settings, value string) (err error) { s.WorkersPerGather, err = strconv.Atoi(value); return err }},
+		{name: "parallel_setup_cost", initial: "1000", check: numbers(0, math.MaxFloat64).check,
+			note: "Tables of ten times as many rows are read by workers.",
+			apply: func(s *Settings, value string) (err error) {
+				s.ParallelSetupCost, err = strconv.ParseFloat(value, 64)
+				return err
+			}},
+	}
 }
 
 // costGuides guide PostgreSQL's planner.
@@ -54,7 +72,6 @@ func costGuides() []*definition {
 		{name: "jit_inline_above_cost", initial: "500000", check: numbers(-1, math.MaxFloat64).check},
 		{name: "jit_optimize_above_cost", initial: "500000", check: numbers(-1, math.MaxFloat64).check},
 		{name: "join_collapse_limit", initial: "8", check: integers(1, 2147483647).check},
-		{name: "parallel_setup_cost", initial: "1000", check: numbers(0, math.MaxFloat64).check},
 		{name: "parallel_tuple_cost", initial: "0.1", check: numbers(0, math.MaxFloat64).check},
 		{name: "random_page_cost", initial: "4", check: numbers(0, math.MaxFloat64).check},
 		{name: "recursive_worktable_factor", initial: "10", check: numbers(0.001, 1000000).check},
@@ -73,8 +90,6 @@ func resourceGuides() []*definition {
 		{name: "gin_pending_list_limit", initial: "4MB", check: memory(1<<10, 64, 2147483647).check},
 		{name: "maintenance_io_concurrency", initial: "10", check: integers(0, 1000).check},
 		{name: "max_parallel_maintenance_workers", initial: "2", check: integers(0, 1024).check},
-		{name: "max_parallel_workers", initial: "8", check: integers(0, 1024).check},
-		{name: "max_parallel_workers_per_gather", initial: "2", check: integers(0, 1024).check},
 		{name: "min_parallel_index_scan_size", initial: "512kB", check: memory(8<<10, 0, 715827882).check},
 		{name: "min_parallel_table_scan_size", initial: "8MB", check: memory(8<<10, 0, 715827882).check},
 		{name: "temp_buffers", initial: "8MB", check: memory(8<<10, 100, 1073741823).check},

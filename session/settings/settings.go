@@ -45,7 +45,10 @@ type Settings struct {
 	MySQL                                       bool     // the client's texts are MySQL's
 	RowSecurityOff                              bool     // statements that policies affect are refused
 	GenericPlans                                bool     // the values of an execution do not decide its plan
-	SessionUser, CurrentRole                    string   // the values of SessionAuthorization and Role
+	// MaxWorkers is max_parallel_workers, WorkersPerGather and ParallelSetupCost are the parameters of these names.
+	MaxWorkers, WorkersPerGather int
+	ParallelSetupCost            float64
+	SessionUser, CurrentRole     string // the values of SessionAuthorization and Role
 
 	server  map[string]string // the values of fixed parameters that differ by session; by lower-case name, like all maps here
 	base    *Server           // nil: none

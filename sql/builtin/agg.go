@@ -26,6 +26,11 @@ type Aggregate struct {
 	Direct int
 	// Hypothetical: it takes how each row compares with the direct arguments. Its Args have none but those.
 	Hypothetical bool
+	// AddRows adds n rows to an accumulator whatever their values are: that of count(*); nil for others.
+	AddRows func(acc Accumulator, n int64)
+	// Combine adds to an accumulator the rows that another one has got, which is not used any more. Nil for aggregates whose
+	// result would depend on how the rows were divided.
+	Combine func(into, from Accumulator) error
 
 	declared *Overload
 }
@@ -45,6 +50,9 @@ type aggDecl struct {
 	sig   string
 	make  func(o *Overload) func() Accumulator
 	flags aggFlags
+	// combine and addRows are Combine and AddRows.
+	combine func(into, from Accumulator) error
+	addRows func(acc Accumulator, n int64)
 }
 
 type aggFlags uint8
@@ -116,7 +124,7 @@ func (f FuncName) resolveAggregate(all []aggOverload, args []types.Type) (*Aggre
 	agg := &Aggregate{
 		Name: f.Name, Args: o.Args, Ret: o.Ret, NewAccumulator: d.make(o),
 		NullsIgnored: d.flags&aggKeepsNulls == 0 && len(o.Args) > 0, OrderMatters: d.flags&aggOrdered != 0,
-		declared: chosen,
+		AddRows: d.addRows, Combine: d.combine, declared: chosen,
 	}
 	switch {
 	case d.flags&aggMin != 0:
@@ -148,6 +156,11 @@ func fixed(f func() Accumulator) func(*Overload) func() Accumulator {
 	return func(*Overload) func() Accumulator { return f }
 }
 
+// combining returns the combine function of accumulators of one type.
+func combining[T Accumulator](f func(into, from T) error) func(into, from Accumulator) error {
+	return func(into, from Accumulator) error { return f(into.(T), from.(T)) }
+}
+
 // countStar is count(*), countAny is count(x).
 type countStar struct{ n int64 }
 type countAny struct{ n int64 }
@@ -165,8 +178,11 @@ func (c *countAny) Result(*Env) (types.Datum, error) { return types.Int(c.n), ni
 
 func countAggs() []aggDecl {
 	return []aggDecl{
-		{sig: "count() int8", make: fixed(func() Accumulator { return new(countStar) })},
-		{sig: "count(any) int8", make: fixed(func() Accumulator { return new(countAny) })},
+		{sig: "count() int8", make: fixed(func() Accumulator { return new(countStar) }),
+			combine: combining(func(into, from *countStar) error { into.n += from.n; return nil }),
+			addRows: func(acc Accumulator, n int64) { acc.(*countStar).n += n }},
+		{sig: "count(any) int8", make: fixed(func() Accumulator { return new(countAny) }),
+			combine: combining(func(into, from *countAny) error { into.n += from.n; return nil })},
 	}
 }
 
@@ -203,6 +219,14 @@ func (x *extreme) Add(_ *Env, a []types.Datum) error {
 	return nil
 }
 
+// combine keeps the better of two values; of equal ones with different text, either.
+func (x *extreme) combine(from *extreme) error {
+	if !from.some {
+		return nil
+	}
+	return x.Add(nil, []types.Datum{from.best})
+}
+
 func (x *extreme) Result(*Env) (types.Datum, error) {
 	if x.best.Kind() == types.KindBytes {
 		return x.best.Clone(), nil // Add may overwrite buf
@@ -227,11 +251,24 @@ func (x *extremeInt) Add(_ *Env, a []types.Datum) error {
 	return nil
 }
 
+func (x *extremeInt) combine(from *extremeInt) error {
+	if !from.some {
+		return nil
+	}
+	return x.Add(nil, []types.Datum{types.Int(from.best)})
+}
+
 func (x *extremeInt) Result(*Env) (types.Datum, error) {
 	if !x.some {
 		return types.Null, nil
 	}
 	return types.Int(x.best), nil
+}
+
+// combineExtremes are the combine functions of min and max, by type, where equal values have the same text, or the first
+// of them in the order of the rows does not matter.
+var combineExtremes = map[string]func(into, from Accumulator) error{
+	"float4": combining((*extreme).combine), "float8": combining((*extreme).combine), "text": combining((*extreme).combine),
 }
 
 func minMaxAggs() []aggDecl {
@@ -242,18 +279,18 @@ func minMaxAggs() []aggDecl {
 		flags aggFlags
 	}{{"min", -1, aggMin}, {"max", 1, aggMax}} {
 		for _, t := range []string{"int2", "int4", "int8", "oid", "date", "time", "timestamp", "timestamptz"} {
-			out = append(out, aggDecl{sig: x.name + "(" + t + ") " + t, flags: x.flags,
+			out = append(out, aggDecl{sig: x.name + "(" + t + ") " + t, flags: x.flags, combine: combining((*extremeInt).combine),
 				make: fixed(func() Accumulator { return &extremeInt{sign: int64(x.sign)} })})
 		}
 		for _, info := range types.Infos() {
 			t := types.Type{OID: info.OID, Mod: -1}
 			if m := t.Methods(); m != nil && m.MinMax {
-				out = append(out, aggDecl{sig: x.name + "(" + info.Name + ") " + info.Name, flags: x.flags,
+				out = append(out, aggDecl{sig: x.name + "(" + info.Name + ") " + info.Name, flags: x.flags, combine: combining((*extreme).combine),
 					make: fixed(func() Accumulator { return &extreme{t: t, sign: x.sign} })})
 			}
 		}
 		for _, t := range []string{"float4", "float8", "numeric", "text", "bpchar", "interval", "anyarray", "anyenum"} {
-			out = append(out, aggDecl{sig: x.name + "(" + t + ") " + t, flags: x.flags, make: func(o *Overload) func() Accumulator {
+			out = append(out, aggDecl{sig: x.name + "(" + t + ") " + t, flags: x.flags, combine: combineExtremes[t], make: func(o *Overload) func() Accumulator {
 				return func() Accumulator { return &extreme{t: o.Args[0], sign: x.sign} }
 			}})
 		}
@@ -287,6 +324,13 @@ func (l *logical) Result(*Env) (types.Datum, error) {
 	return types.Bool(l.value), nil
 }
 
+func (l *logical) combine(from *logical) error {
+	if !from.some {
+		return nil
+	}
+	return l.Add(nil, []types.Datum{types.Bool(from.value)})
+}
+
 // bitwise implements bit_and, bit_or and bit_xor.
 type bitwise struct {
 	op    byte
@@ -312,6 +356,13 @@ func (b *bitwise) Add(_ *Env, a []types.Datum) error {
 	return nil
 }
 
+func (b *bitwise) combine(from *bitwise) error {
+	if !from.some {
+		return nil
+	}
+	return b.Add(nil, []types.Datum{types.Int(from.value)})
+}
+
 func (b *bitwise) Result(*Env) (types.Datum, error) {
 	if !b.some {
 		return types.Null, nil
@@ -321,16 +372,16 @@ func (b *bitwise) Result(*Env) (types.Datum, error) {
 
 func logicAggs() []aggDecl {
 	out := []aggDecl{
-		{sig: "bool_and(bool) bool", make: fixed(func() Accumulator { return &logical{} })},
-		{sig: "every(bool) bool", make: fixed(func() Accumulator { return &logical{} })},
-		{sig: "bool_or(bool) bool", make: fixed(func() Accumulator { return &logical{or: true} })},
+		{sig: "bool_and(bool) bool", make: fixed(func() Accumulator { return &logical{} }), combine: combining((*logical).combine)},
+		{sig: "every(bool) bool", make: fixed(func() Accumulator { return &logical{} }), combine: combining((*logical).combine)},
+		{sig: "bool_or(bool) bool", make: fixed(func() Accumulator { return &logical{or: true} }), combine: combining((*logical).combine)},
 	}
 	for _, op := range []struct {
 		name string
 		op   byte
 	}{{"bit_and", '&'}, {"bit_or", '|'}, {"bit_xor", '#'}} {
 		for _, t := range []string{"int2", "int4", "int8"} {
-			out = append(out, aggDecl{sig: op.name + "(" + t + ") " + t,
+			out = append(out, aggDecl{sig: op.name + "(" + t + ") " + t, combine: combining((*bitwise).combine),
 				make: fixed(func() Accumulator { return &bitwise{op: op.op} })})
 		}
 	}

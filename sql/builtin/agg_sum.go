@@ -25,6 +25,12 @@ func (s *sumInt) Add(_ *Env, a []types.Datum) error {
 	return err
 }
 
+func (s *sumInt) combine(from *sumInt) (err error) {
+	s.some = s.some || from.some
+	s.sum, err = AddInt8(s.sum, from.sum)
+	return err
+}
+
 func (s *sumInt) Result(*Env) (types.Datum, error) {
 	if !s.some {
 		return types.Null, nil
@@ -43,6 +49,13 @@ func (w *wideSum) add(n int64) {
 	w.lo, carry = bits.Add64(w.lo, uint64(n), 0)
 	w.hi += uint64(n>>63) + carry
 	w.n++
+}
+
+func (w *wideSum) addAll(from *wideSum) {
+	var carry uint64
+	w.lo, carry = bits.Add64(w.lo, from.lo, 0)
+	w.hi += from.hi + carry
+	w.n += from.n
 }
 
 func (w *wideSum) decimal() *apd.Decimal {
@@ -64,6 +77,9 @@ func (w *wideSum) decimal() *apd.Decimal {
 // sumWide implements sum(bigint), avgInt the avg of all integers; both are numeric.
 type sumWide struct{ wideSum }
 type avgInt struct{ wideSum }
+
+func (s *sumWide) combine(from *sumWide) error { s.addAll(&from.wideSum); return nil }
+func (s *avgInt) combine(from *avgInt) error   { s.addAll(&from.wideSum); return nil }
 
 func (s *sumWide) Add(_ *Env, a []types.Datum) error {
 	if !a[0].IsNull() {
@@ -165,6 +181,14 @@ func (s *sumNumeric) addFinite(d *apd.Decimal) error {
 	return nil
 }
 
+func (s *sumNumeric) combine(from *sumNumeric) error {
+	s.n += from.n
+	s.nan += from.nan
+	s.posInf += from.posInf
+	s.ninf += from.ninf
+	return s.addFinite(&from.sum)
+}
+
 func (s *sumNumeric) Result(*Env) (types.Datum, error) {
 	switch {
 	case s.n == 0:
@@ -213,20 +237,20 @@ func sumAggs() []aggDecl {
 		return fixed(func() Accumulator { return &sumFloat{avg: avg, real: real} })
 	}
 	out := []aggDecl{
-		{sig: "sum(int2) int8", make: fixed(func() Accumulator { return new(sumInt) })},
-		{sig: "sum(int4) int8", make: fixed(func() Accumulator { return new(sumInt) })},
-		{sig: "sum(int8) numeric", make: fixed(func() Accumulator { return new(sumWide) })},
+		{sig: "sum(int2) int8", make: fixed(func() Accumulator { return new(sumInt) }), combine: combining((*sumInt).combine)},
+		{sig: "sum(int4) int8", make: fixed(func() Accumulator { return new(sumInt) }), combine: combining((*sumInt).combine)},
+		{sig: "sum(int8) numeric", make: fixed(func() Accumulator { return new(sumWide) }), combine: combining((*sumWide).combine)},
 		{sig: "sum(float4) float4", make: float(false, true)},
 		{sig: "sum(float8) float8", make: float(false, false)},
-		{sig: "sum(numeric) numeric", make: fixed(func() Accumulator { return new(sumNumeric) })},
+		{sig: "sum(numeric) numeric", make: fixed(func() Accumulator { return new(sumNumeric) }), combine: combining((*sumNumeric).combine)},
 		{sig: "sum(interval) interval", make: fixed(func() Accumulator { return new(sumInterval) })},
 		{sig: "avg(float4) float8", make: float(true, true)},
 		{sig: "avg(float8) float8", make: float(true, false)},
-		{sig: "avg(numeric) numeric", make: fixed(func() Accumulator { return &sumNumeric{avg: true} })},
+		{sig: "avg(numeric) numeric", make: fixed(func() Accumulator { return &sumNumeric{avg: true} }), combine: combining((*sumNumeric).combine)},
 		{sig: "avg(interval) interval", make: fixed(func() Accumulator { return &sumInterval{avg: true} })},
 	}
 	for _, t := range []string{"int2", "int4", "int8"} {
-		out = append(out, aggDecl{sig: "avg(" + t + ") numeric", make: fixed(func() Accumulator { return new(avgInt) })})
+		out = append(out, aggDecl{sig: "avg(" + t + ") numeric", make: fixed(func() Accumulator { return new(avgInt) }), combine: combining((*avgInt).combine)})
 	}
 	return out
 }

@@ -106,6 +106,11 @@ func (e *Env) BeginTxn() {
 	e.TxnTime, e.Format.Now = e.StmtTime, e.StmtTime
 }
 
+// Beside returns an Env for another goroutine of the statement, in which only functions work that need neither the session nor the catalog.
+func (e *Env) Beside(ctx context.Context, account *memory.Account) *Env {
+	return &Env{Ctx: ctx, TxnTime: e.TxnTime, StmtTime: e.StmtTime, Clock: e.Clock, Format: e.Format, Memory: account}
+}
+
 // Context returns the statement's context; never nil.
 func (e *Env) Context() context.Context {
 	if e.Ctx == nil {

@@ -1,0 +1,115 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// parallelAggregate is an aggregate over a filter over all of a table of (id, group, value), the planner's judgement included.
+func parallelAggregate(t testing.TB, scan *planner.Scan, grouped bool, cond expr.Scalar) *planner.Aggregate {
+	scan.Est = planner.Estimate{Rows: 1000, Cost: 1000}
+	filter := &planner.Filter{Base: planner.Base{Out: scan.Out, Est: scan.Est}, Input: scan, Cond: cond}
+	n := &planner.Aggregate{Input: filter, Aggs: []planner.AggregateCall{call(t, "count"), call(t, "sum", intCol(2)), call(t, "min", intCol(2)), call(t, "max", intCol(0))}}
+	if n.Base = ints(4); grouped {
+		n.Base, n.GroupBy = ints(5), []expr.Scalar{intCol(1)}
+	} else {
+		n.Scalar = true
+	}
+	return n
+}
+
+// Goal: workers change nothing but the order of groups. Method: random tables and filters, aggregated with up to four workers and with none; the
+// memory is enough, or so little that the rows are read again without workers.
+func TestWorkersAggregateLikeOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for round := range 60 {
+		table, txn := testTable(7, 1, "id int", "g int", "v int"), newMemTxn()
+		rt := testRuntime(txn, table)
+		in := NewInserter(table, nil, nil, rt)
+		groups := 1 + rng.IntN(200)
+		for range rng.IntN(800) {
+			row := types.Row{datum(rng.IntN(1 << rng.IntN(40))), datum(rng.IntN(groups)), datum(rng.IntN(1000) - 500)}
+			if rng.IntN(5) == 0 {
+				row[2] = types.Null
+			}
+			if rng.IntN(20) == 0 {
+				row[1] = types.Null
+			}
+			if err := in.Insert(context.Background(), row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		limit := int64(rng.IntN(3))
+		plan := planOf(parallelAggregate(t, wholeScan(table, &table.Primary), round%2 == 0, cond(func(row types.Row) bool {
+			return row[2].IsNull() || row[2].Int()%3 < limit
+		})))
+		want, _, err := runPlan(plan, rt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(want)
+		txn.beside = true
+		for workers := range 4 {
+			rt.Parallel, rt.MemoryLimitBytes = planner.Parallelism{Workers: workers + 1}, []int64{0, 64 << 10}[rng.IntN(2)]
+			rt.TempDir = t.TempDir()
+			got, _, err := runPlan(plan, rt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Fatalf("round %d, %d workers:\n got %q\nwant %q", round, workers+1, got, want)
+			}
+		}
+	}
+}
+
+// An error or a panic in a worker ends all of them. The error is that of a run without workers.
+func TestWorkersFail(t *testing.T) {
+	table, txn := testTable(7, 1, "id int", "g int", "v int"), newMemTxn()
+	rt := testRuntime(txn, table)
+	in := NewInserter(table, nil, nil, rt)
+	for i := range 500 {
+		if err := in.Insert(context.Background(), types.Row{datum(i), datum(i % 3), datum(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	txn.beside = true
+	rt.Parallel.Workers = 3
+	failing := planOf(parallelAggregate(t, wholeScan(table, &table.Primary), true, &fn{types.TBool, func(_ *expr.Context, in types.Row) (types.Datum, error) {
+		if in[0].Int() >= 100 && in[0].Int()%50 == 0 {
+			return types.Null, pgerror.New(pgerror.DivisionByZero, "at %d", in[0].Int())
+		}
+		return types.Bool(true), nil
+	}}))
+	_, _, err := runPlan(failing, rt)
+	if wantCode(t, err, pgerror.DivisionByZero); !strings.Contains(err.Error(), "at 100") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancelled := planOf(parallelAggregate(t, wholeScan(table, &table.Primary), true, cond(func(in types.Row) bool {
+		if in[0].Int() == 300 {
+			cancel()
+		}
+		return true
+	})))
+	r, err := Build(cancelled, rt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
