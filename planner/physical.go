@@ -218,6 +218,9 @@ func (p *physical) scan(s *scanRel, a ask) pnode {
 		addUsed(c, &need)
 	}
 	pa := p.choosePath(s, s.conds, need, a.want, a.limit)
+	if union, ok := p.orUnion(s, &pa, a); ok {
+		return union
+	}
 	return p.readPath(s, &pa, a)
 }
 
