@@ -32,6 +32,7 @@ type Extension struct {
 var extensionList = sync.OnceValue(func() []*Extension {
 	list := []*Extension{
 		{Name: "plpgsql", Version: "1.0", Comment: "PL/pgSQL procedural language", Schema: systemSchema},
+		{Name: "pgcrypto", Version: "1.3", Comment: "cryptographic functions", functions: pgcryptoFuncs, sets: pgcryptoSets},
 		{Name: "uuid-ossp", Version: "1.1", Comment: "generate universally unique identifiers (UUIDs)", functions: uuidOsspFuncs},
 	}
 	for i, e := range list {
