@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/xdg-go/stringprep"
+	"golang.org/x/text/unicode/norm"
 )
 
 // The parameters of new verifiers, which are PostgreSQL's.
@@ -64,12 +65,35 @@ func mac(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// Prepare normalizes a password by SASLprep, as clients do. One that SASLprep prohibits is used as it is, as by PostgreSQL.
+// Prepare normalizes a password by SASLprep, as libpq and PostgreSQL do. One that SASLprep prohibits is used as it is.
 func Prepare(password string) string {
-	if prepared, err := stringprep.SASLprep.Prepare(password); err == nil && prepared != "" {
-		return prepared
+	mapped, err := beforeNormalization.Prepare(password)
+	if err != nil || mapped == "" {
+		return password
 	}
-	return password
+	return norm.NFKC.String(mapped)
+}
+
+// beforeNormalization is SASLprep without its last step. Unlike RFC 4013, PostgreSQL looks for what is prohibited, and at the direction of
+// writing, in the text before it is normalized; and it makes a space of U+200B, which RFC 4013 maps both to a space and to nothing.
+var beforeNormalization = stringprep.Profile{
+	Mappings: []stringprep.Mapping{spaces(), stringprep.TableB1, {0x1806: {}}}, // RFC 3454 lists the last one in B.1, too.
+	Prohibits: []stringprep.Set{
+		stringprep.TableA1, stringprep.TableC1_2, stringprep.TableC2_1, stringprep.TableC2_2, stringprep.TableC3, stringprep.TableC4,
+		stringprep.TableC5, stringprep.TableC6, stringprep.TableC7, stringprep.TableC8, stringprep.TableC9,
+	},
+	CheckBiDi: true,
+}
+
+// spaces maps the spaces of other languages to that of ASCII.
+func spaces() stringprep.Mapping {
+	m := stringprep.Mapping{}
+	for _, between := range stringprep.TableC1_2 {
+		for r := between[0]; r <= between[1]; r++ {
+			m[r] = []rune{' '}
+		}
+	}
+	return m
 }
 
 // Parse reads a verifier; false if text is none.

@@ -42,6 +42,11 @@ func TestNew(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	for _, c := range [][2]string{
 		{"plain", "plain"}, {"a\u00a0b", "a b"}, {"\u2168", "IX"}, {"e\u0301", "\u00e9"}, {"soft\u00adhyphen", "softhyphen"},
+		{"I\u00adX", "IX"}, {"USER", "USER"}, {"\u00aa", "a"}, {"\u0627\u0031", "\u0627\u0031"}, {"\a", "\a"}, // RFC 4013, section 3
+		// What is prohibited, not assigned or of both directions stays as it is, also what could be normalized in it.
+		{"\u00aa\a", "\u00aa\a"}, {"\u00aa\U0001f600", "\u00aa\U0001f600"}, {"\u05d0\u00aa", "\u05d0\u00aa"}, {"\u200e\u00aa", "\u200e\u00aa"},
+		// PostgreSQL's choices: U+200B is a space, and what is prohibited, or not assigned, before normalization counts.
+		{"a\u200bb", "a b"}, {"a\u1806b", "ab"}, {"\u200b", " "}, {"\u1d68", "\u1d68"}, {"\u0341", "\u0341"}, {"\ufdfa\u0031", "\ufdfa\u0031"},
 		{"bell\a", "bell\a"}, {"\u00ad", "\u00ad"}, {"bytes\xff", "bytes\xff"},
 	} {
 		if got := Prepare(c[0]); got != c[1] {

@@ -131,7 +131,8 @@ func TestCVE_2015_0244(t *testing.T) {
 	// A cancel request in the middle of a message.
 	conn, f, key := ready("x")
 	whole := injected('Q', "select 1\x00")
-	_, err = conn.Write(whole[:len(whole)/2])
+	half := len(framed('Q', "select 1\x00")) + 1000*len(query) // What follows begins with a query.
+	_, err = conn.Write(whole[:half])
 	s.must(err)
 	canceller, err := net.Dial("tcp", s.addr())
 	s.must(err)
@@ -141,7 +142,7 @@ func TestCVE_2015_0244(t *testing.T) {
 	s.must(err)
 	rest(t, canceller)
 	canceller.Close()
-	_, err = conn.Write(whole[len(whole)/2:])
+	_, err = conn.Write(whole[half:])
 	s.must(err)
 	for done := false; !done; {
 		m, err := f.Receive()

@@ -11,10 +11,14 @@ import (
 func TestCVE_2019_10130(t *testing.T) {
 	h := startHoles(t, "create table secret (id int primary key, v text)", "insert into secret select i, 'hush' from generate_series(1, 100) i",
 		"create table doc (id int primary key, v text)", "insert into doc select i, 'hush' from generate_series(1, 100) i", "analyze",
-		"alter table doc enable row level security", "create policy few on doc using (id < 5)", "grant select (id) on secret to alice", "grant select on doc to alice")
+		"alter table doc enable row level security", "create policy few on doc using (id < 5)", "grant select (id) on secret to alice", "grant select on doc to alice",
+		"create table known (id int)", "insert into known values (1), (2)", "create table far (id int primary key, v text)", "insert into far select i, 'hush' from generate_series(1, 100) i",
+		"alter table far enable row level security", "create policy few on far using (exists (select 1 from known k where k.id = far.id))", "grant select on known, far to alice")
 	h.try("alice", attempt{"select attname from pg_stats where tablename = 'secret' and attname <> 'id'", ""}, attempt{"select attname from pg_stats where tablename = 'doc'", ""},
 		attempt{"explain select v from secret", "42501"}, attempt{"explain select id from secret where v = 'hush'", "42501"},
-		attempt{"select 1 / (id - 7) from doc", "0 0 0 0"}, attempt{"select id from doc where 1 / (id - 7) > 5", ""})
+		attempt{"select 1 / (id - 7) from doc", "0 0 0 0"}, attempt{"select id from doc where 1 / (id - 7) > 5", ""},
+		// Here the condition would be evaluated first, since it takes less time than the policy.
+		attempt{"select id from far where 1 / (id - 7) > 5", ""}, attempt{"select id from far where v::int > 5", "22P02"}, attempt{"select id from far where case when id > 2 then v::int > 5 end", ""})
 }
 
 // Goal: records whose columns are of different types, or of different number, are never compared as if they were alike: a column's

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -131,17 +132,25 @@ func TestCVE_2014_0063(t *testing.T) {
 		attempt{"select set_bit(b'101', 2147483647, 1)", "2202E"}, attempt{"select lpad('x', 2147483647)", "54000"},
 		attempt{"select repeat('ab', 2147483647)", "54000"}, attempt{"select substr('abc'::bytea, 2147483647, 2147483647)", "\\x"},
 		attempt{"select -2147483648 / -1", "22003"}, attempt{"select (-9223372036854775808) % -1", "0"}, attempt{"select abs((-2147483648)::int4)", "22003"},
-		attempt{"select to_char(1, repeat('9', 100000))", "54000"})
+		attempt{"select to_char(1, repeat('9', 100000))", "54000"},
+		attempt{"select '{{{{{{{1}}}}}}}'::int[]", "54000"}, attempt{"select array[[[[[[[1]]]]]]]", "54000"})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	for _, arrays := range []string{ // binary forms whose counts promise more than there is
 		"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\x7f\xff\xff\xff\x00\x00\x00\x01",
 		"\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x17\x00\x01\x00\x00\x00\x00\x00\x01\x00\x01\x00\x00\x00\x00\x00\x01",
 		"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\xff\xff\xff\xff\x00\x00\x00\x01",
 		"\x7f\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x17",
+		"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\x07\xff\xff\xff\x00\x00\x00\x01",
+		"\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x17" + strings.Repeat("\x00\x00\x00\x01\x00\x00\x00\x01", 7) + "\x00\x00\x00\x04\x00\x00\x00\x01",
 	} {
 		err := h.roles["alice"].PgConn().ExecParams(testContext(t), "select $1::int[]", [][]byte{[]byte(arrays)}, []uint32{1007}, []int16{1}, nil).Read().Err
 		if code := failure(err); !strings.HasPrefix(code, "22P03") && !strings.HasPrefix(code, "54000") && !strings.HasPrefix(code, "08P01") {
 			t.Errorf("array %x: %v", arrays, err)
 		}
+	}
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 64<<20 {
+		t.Errorf("%d MB were allocated for arrays of a few bytes", (after.TotalAlloc-before.TotalAlloc)>>20)
 	}
 }
 
@@ -170,21 +179,28 @@ func TestCVE_2015_5289(t *testing.T) {
 func TestCVE_2016_2193(t *testing.T) {
 	h := startHoles(t, "create table doc (id int primary key, owner name)", "insert into doc values (1, 'alice'), (2, 'bob'), (3, 'bob')",
 		"alter table doc enable row level security", "create policy own on doc using (owner = current_user)", "grant all on doc to alice, bob",
-		"create view readers with (security_invoker) as select * from doc", "grant select on readers to alice, bob", "create role member login in role alice, bob")
+		"create view readers with (security_invoker) as select * from doc", "grant select on readers to alice, bob", "create role member login in role alice, bob",
+		"create table own (id int primary key)", "insert into own values (1), (2), (3)", "alter table own enable row level security", "create policy a on own to alice using (id = 1)",
+		"create policy b on own to bob using (id > 1)", "grant all on own to alice, bob")
 	conn, err := h.connect(h.tls("member", ""))
 	h.must(err)
 	h.roles["member"] = conn
 	queries := []string{"select count(*) from doc", "with d as (select * from doc) select count(*) from d", "select (select count(*) from doc)",
 		"select count(*) from (select * from doc offset 0) d", "select count(*) from readers", "select count(*) from generate_series(1, 3) i where exists (select 1 from doc where id = i)",
-		"select count(*) from generate_series(1, 3) i join lateral (select * from doc where id = i) d on true"}
+		"select count(*) from generate_series(1, 3) i join lateral (select * from doc where id = i) d on true",
+		"select count(*) from own", "with o as (select * from own) select count(*) from o", "select (select count(*) from own)"} // of own the policies themselves depend on the role
 	for i, q := range queries {
 		h.try("member", attempt{fmt.Sprintf("prepare q%d as %s", i, q), ""})
 	}
 	for range 2 {
 		for _, c := range []attempt{{"set role alice", "1"}, {"set role bob", "2"}, {"reset role", "0"}} {
 			h.try("member", attempt{c.sql, ""})
-			for i := range queries {
-				h.try("member", attempt{fmt.Sprintf("execute q%d", i), c.want})
+			for i, q := range queries {
+				want := c.want
+				if c.sql == "reset role" && strings.Contains(q, "own") {
+					want = "3" // A member of both is let through by the policies of both.
+				}
+				h.try("member", attempt{fmt.Sprintf("execute q%d", i), want}, attempt{q, want})
 			}
 		}
 	}
@@ -193,8 +209,15 @@ func TestCVE_2016_2193(t *testing.T) {
 
 // Goal: a value that a CASE compares is not taken for that of another one in it, nor for a domain's.
 func TestCVE_2016_5423(t *testing.T) {
-	h := startHoles(t, "create domain one as int check (case value when 1 then case value::text when '1' then true else false end else false end)")
+	h := startHoles(t, "create domain one as int check (case value when 1 then case value::text when '1' then true else false end else false end)",
+		"create table t (a int, b int, c text)", "insert into t values (1, 2, 'other')", "grant all on t to alice")
 	h.try("alice", attempt{"select case case 1 when 1 then 'a' end when 'a' then case 2 when 2 then 'x' end end", "x"},
 		attempt{"select case 1 when (case 'x' when 'x' then 1 end) then case 'q' when 'q' then 'in' end end", "in"},
-		attempt{"select case 7 when 7 then 1::one end, case 1 when 1::one then 2 end", "1|2"}, attempt{"select case 1 when 1 then 2::one end", "23514"})
+		attempt{"select case 7 when 7 then 1::one end, case 1 when 1::one then 2 end", "1|2"}, attempt{"select case 1 when 1 then 2::one end", "23514"},
+		// What is not constant is evaluated row by row: one CASE while another one compares.
+		attempt{"select case a + 0 when (case c || '' when 'other' then 7 end) then 'no' when 1 then 'yes' end from t", "yes"},
+		attempt{"select case (a + 0, b + 0) when ((case c || '' when 'other' then 1 end), 2) then 'in' else 'out' end from t", "in"},
+		attempt{"select case a + 0 when nullif(b + 0, (case c || '' when 'other' then 2 end)) then 'no' when b - 1 then 'yes' end from t", "yes"},
+		attempt{"select case case a + 0 when 1 then c end when 'other' then case b + 0 when 2 then 'both' end end from t", "both"},
+		attempt{"select case a + 0 when (a + 0)::one then case b - 1 when 1 then 'yes' end end from t", "yes"})
 }

@@ -155,7 +155,42 @@ func (h *hostile) logIn(rng *rand.Rand, user string, k *keys, encrypted bool) (b
 	if rng.IntN(4) == 0 {
 		return false, h.blind(x, conn, closeWrite)
 	}
-	return h.converse(x, conn, user)
+	as := identity{user, encrypted}
+	if earlier, ok := h.logins.Load(as); ok && rng.IntN(8) == 0 {
+		return false, h.replay(earlier.(*exchange), conn)
+	}
+	in, err := h.converse(x, conn, user)
+	if in && err == nil {
+		h.logins.Store(as, x)
+	}
+	return in, err
+}
+
+// identity is what the messages of a login are worth anything for.
+type identity struct {
+	user      string
+	encrypted bool
+}
+
+// replay sends the messages of a login that has succeeded once more. The server's nonce is another one, so that the proof is wrong.
+func (h *hostile) replay(earlier *exchange, conn net.Conn) error {
+	h.sent.Add(1)
+	challenge, err := ask(conn, &pgproto3.SASLInitialResponse{AuthMechanism: earlier.mechanism, Data: []byte(earlier.first)}, pgproto3.AuthTypeSASLContinue)
+	if err != nil {
+		return fmt.Errorf("the first message of an earlier login is refused: %w", err)
+	}
+	if string(challenge) == earlier.challenge {
+		return fmt.Errorf("the challenge %q was sent twice", challenge)
+	}
+	_, err = ask(conn, &pgproto3.SASLResponse{Data: []byte(earlier.last)}, pgproto3.AuthTypeSASLFinal)
+	var r refused
+	switch {
+	case err == nil:
+		return errors.New("let in by the messages of an earlier login")
+	case errors.As(err, &r):
+		return r.check()
+	}
+	return err
 }
 
 // channelOf is the data of channel binding tls-server-end-point: certs signs with SHA-256.

@@ -53,6 +53,7 @@ type hostile struct {
 	log    *failures
 	sent   atomic.Int64
 	ended  [phases]atomic.Int64 // connections, by phase
+	logins sync.Map             // the *exchange of one that succeeded, by identity
 }
 
 // failures collects what the server logs of panics.

@@ -37,7 +37,7 @@ func (x *exchange) header() string {
 func (x *exchange) damageFirst() {
 	rng := x.rng
 	rest := strings.TrimPrefix(x.first, x.header())
-	switch rng.IntN(7) {
+	switch rng.IntN(8) {
 	case 0:
 		x.mechanism = pick(rng, "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS", "SCRAM-SHA-1", "SCRAM-SHA-512", "", "scram-sha-256", "EXTERNAL", "PLAIN",
 			"SCRAM-SHA-256-PLUS ", strings.Repeat("SCRAM-", rng.IntN(200)))
@@ -53,6 +53,8 @@ func (x *exchange) damageFirst() {
 		x.first = x.first[:rng.IntN(len(x.first))]
 	case 5:
 		x.first = strings.Repeat(x.first, 1+rng.IntN(40))
+	case 6: // a downgrade: as if whoever is between the two had taken SCRAM-SHA-256-PLUS from the server's offer, or the client's choice
+		x.mechanism, x.first = "SCRAM-SHA-256", pick(rng, "y,,", "y,,", binding)+rest
 	default:
 		x.first = string(mutate(rng, message(x.first), []message{message(x.first)}))
 	}
