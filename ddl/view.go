@@ -8,7 +8,9 @@ import (
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
@@ -99,18 +101,32 @@ func setViewOptions(view *catalog.TableDescriptor, options []ast.StorageOption, 
 	return nil
 }
 
+// viewQuery returns the query of a view: CREATE RECURSIVE VIEW name (columns) AS query means a recursive WITH item of the view's name.
+func viewQuery(n *ast.CreateView) *ast.Query {
+	if !n.Recursive {
+		return n.Query
+	}
+	sel := &ast.Select{From: []ast.TableExpr{&ast.TableRef{Name: ast.TableName{Name: n.Name.Name}}}}
+	for _, c := range n.Columns {
+		sel.Columns = append(sel.Columns, ast.SelectItem{Expr: &ast.ColumnRef{Parts: []string{c}}, Name: c})
+	}
+	item := ast.CTE{Pos: n.Name.Pos, Name: n.Name.Name, Columns: n.Columns, Statement: n.Query}
+	return &ast.Query{With: &ast.With{Recursive: true, CTEs: []ast.CTE{item}}, Body: sel}
+}
+
 // describeView fills in columns, query and dependencies. The query is kept with all names qualified and
 // all stars spelled out, so that it means the same whatever is created or added later.
 func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n *ast.CreateView) error {
-	if err := r.pin(ctx, n.Query, view); err != nil {
+	q := viewQuery(n)
+	if err := r.pin(ctx, q, view); err != nil {
 		return err
 	}
-	cols, err := r.queryColumns(ctx, n.Query)
+	cols, err := r.queryColumns(ctx, q)
 	if err != nil {
 		return err
 	}
-	ast.InspectQuery(n.Query, ast.Visitor{Expr: r.pinType})
-	view.ViewQuery = n.Query.String()
+	ast.InspectQuery(q, ast.Visitor{Expr: r.pinType})
+	view.ViewQuery = q.String()
 	if len(n.Columns) > len(cols) {
 		return pgerror.New(pgerror.SyntaxError, "CREATE VIEW specifies more column names than columns").At(n.Position())
 	}
@@ -121,6 +137,9 @@ func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n
 		}
 		if view.ColumnNamed(name) >= 0 {
 			return pgerror.New(pgerror.DuplicateColumn, "column %q specified more than once", name).At(n.Position())
+		}
+		if t := c.Type; t.OID == types.OIDRecord || t.IsArray() && t.Elem().OID == types.OIDRecord {
+			return pgerror.New(pgerror.InvalidTableDefinition, "column %q has pseudo-type %s", name, builtin.TypeName(t))
 		}
 		if err := r.mayUseType(c.Type); err != nil {
 			return err

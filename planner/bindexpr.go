@@ -44,7 +44,7 @@ func (sc *scope) bindExpr(e ast.Expr) (expr.Scalar, error) {
 	case *ast.Cast:
 		return sc.cast(e)
 	case *ast.Case:
-		return sc.caseExpr(e)
+		return sc.withoutSets("CASE", func() (expr.Scalar, error) { return sc.caseExpr(e) })
 	case *ast.IsTest:
 		return sc.isTest(e)
 	case *ast.IsDistinct:

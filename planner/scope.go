@@ -33,6 +33,7 @@ type scope struct {
 	aggsOK bool // aggregates are permitted
 	inAgg  bool // inside an aggregate's arguments
 	setsOK bool // set-returning functions are permitted
+	setPos int  // of the last call of one that was bound
 	winsOK bool // window functions are permitted
 	inWin  bool // inside a window function's arguments
 }
@@ -83,6 +84,7 @@ type nsItem struct {
 	rel           bool    // may be named as a qualifier
 	given         bool    // its columns are parameters
 	open          bool    // its columns may be named without one
+	work          bool    // the reference of a recursive term to its own query
 	scan          *scanRel
 	query         *query // of a subquery or view
 	view          *Need  // of a view: what reading it needs
