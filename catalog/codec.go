@@ -12,7 +12,8 @@ import (
 const (
 	formatVersion = "3"
 	// formatWithoutPolicies is the layout before. What was added since has keys and fields of its own: policies, types that users make,
-	// privileges of functions, types and parameters, settings of the database, json values. An older server would not obey them.
+	// row types as types of columns, privileges of functions, types and parameters, settings of the database, json values. An older server
+	// would not obey them.
 	formatWithoutPolicies = "2"
 	// formatWithoutRoles is the layout before that, in which every name was a superuser's.
 	formatWithoutRoles = "1"

@@ -41,6 +41,11 @@ func (r *run) alterAddColumn(ctx context.Context, t *catalog.TableDescriptor, n 
 	if err := r.look(ctx); err != nil {
 		return err
 	}
+	if added := &b.t.Columns[len(b.t.Columns)-1]; added.Default != "" || len(b.sequences) > 0 || added.Type.HasDomain() {
+		if err := r.requireNoRowValues(ctx, t); err != nil {
+			return err
+		}
+	}
 	if len(b.sequences) > 0 {
 		err = r.fillByRewriting(ctx, t, b.t, func() (types.Datum, error) {
 			v, err := r.Catalog.NextVal(ctx, b.sequences[0])
@@ -253,6 +258,15 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 		return err
 	}
 	if err := r.mayUseType(typ); err != nil {
+		return err
+	}
+	if err := r.requireNotWithin(t, typ); err != nil {
+		return err
+	}
+	if err := requireLasting(t.Schema, typ); err != nil {
+		return err
+	}
+	if err := r.requireNoRowValues(ctx, t); err != nil {
 		return err
 	}
 	if err := r.requireNoViewUses(ctx, t, ord); err != nil {

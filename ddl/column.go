@@ -55,6 +55,12 @@ func (b *builder) appendColumn(col catalog.ColumnDescriptor, pos int) error {
 	if err := b.mayUseType(col.Type); err != nil {
 		return err
 	}
+	if err := b.requireNotWithin(b.t, col.Type); err != nil {
+		return err
+	}
+	if err := requireLasting(b.t.Schema, col.Type); err != nil {
+		return err
+	}
 	if len(b.t.Columns) >= maxColumns {
 		return pgerror.New(pgerror.TooManyColumns, "tables can have at most %d columns", maxColumns).At(pos)
 	}

@@ -32,6 +32,9 @@ func (r *run) createDomain(ctx context.Context, n *ast.CreateDomain) error {
 	if err := r.mayUseType(d.Parent); err != nil {
 		return err
 	}
+	if err := requireLasting(d.Schema, d.Parent); err != nil {
+		return err
+	}
 	if err := requireDomainOptions(def, d.Parent); err != nil {
 		return err
 	}

@@ -66,6 +66,11 @@ func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
 	if err := compatibleView(old, view); err != nil {
 		return err
 	}
+	for i := range view.Columns {
+		if err := r.requireNotWithin(old, view.Columns[i].Type); err != nil {
+			return err
+		}
+	}
 	view.ID, view.Comment, view.Owned = old.ID, old.Comment, old.Owned
 	for i := range old.Columns {
 		view.Columns[i].ACL = old.Columns[i].ACL

@@ -652,6 +652,9 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 		alias = f.Name
 	}
 	item := nsItem{alias: alias, rel: true, open: true, unlockable: "a function"}
+	if set, ok := r.(*setFuncRel); ok && !t.Ordinality && set.fn.Ret.IsRow() && set.fn.Ret.Underlying().IsComposite() {
+		item.of = set.fn.Ret.Underlying()
+	}
 	for i, id := range cols {
 		colName := b.cols[id].Name
 		// The column of a function that returns no records is named by its alias.

@@ -91,6 +91,9 @@ func (sc *scope) bindRareExpr(e ast.Expr) (expr.Scalar, error) {
 	case *ast.Default:
 		return nil, pgerror.New(pgerror.SyntaxError, "DEFAULT is not allowed in this context").At(int(e.Pos))
 	case *ast.Star:
+		if len(e.Table) > 0 {
+			return sc.starRow(e)
+		}
 		return nil, pgerror.New(pgerror.SyntaxError, "row expansion via \"*\" is not supported here").At(int(e.Pos))
 	}
 	return nil, pgerror.New(pgerror.InternalError, "unknown expression %T", e)
@@ -625,6 +628,9 @@ func (sc *scope) caseCond(subject expr.Scalar, cond ast.Expr) (expr.Scalar, erro
 
 // field binds (x).name over a record whose shape is known.
 func (sc *scope) field(e *ast.Field) (expr.Scalar, error) {
+	if e.Name == "*" {
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "row expansion via \"*\" is not supported here").At(startOf(e))
+	}
 	x, err := sc.expr(e.X)
 	if err != nil {
 		return nil, err

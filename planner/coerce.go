@@ -58,7 +58,7 @@ func (b *binder) cast(e expr.Scalar, t types.Type, how castContext, pos int) (ex
 	if rec, ok := e.(*expr.Record); ok && t.OID == types.OIDRecord {
 		return rec, nil
 	}
-	if rec, ok := expr.Unlabel(e).(*expr.Record); ok && t.IsComposite() {
+	if rec, ok := expr.Unlabel(e).(*expr.Record); ok && rec.Typ.OID == types.OIDRecord && t.IsComposite() {
 		return b.recordAs(rec, t, how, pos)
 	}
 	c, ok := builtin.FindCast(e.Type(), t, how)

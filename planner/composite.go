@@ -31,6 +31,11 @@ func compositeFields(x expr.Scalar) []expr.Scalar {
 func compositeField(x expr.Scalar, e *ast.Field) (expr.Scalar, error) {
 	d := x.Type().Def
 	i := d.FieldNamed(e.Name)
+	if rec, ok := x.(*expr.Record); ok && i < 0 && rec.Names != nil {
+		if ref, ok := e.X.(*ast.ColumnRef); ok { // a whole row
+			return nil, undefinedColumn(ref.Parts[len(ref.Parts)-1], e.Name, startOf(e))
+		}
+	}
 	if i < 0 {
 		return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" not found in data type %s", e.Name, builtin.TypeName(x.Type())).At(startOf(e))
 	}
@@ -123,6 +128,6 @@ func (b *binder) recordAs(rec *expr.Record, t types.Type, how castContext, pos i
 		elems[i] = y
 	}
 	out := expr.NewRecord(elems, nil)
-	out.Typ = t
+	out.Typ, out.Present = t, rec.Present
 	return out, nil
 }

@@ -59,14 +59,27 @@ func typeRows(s *scan) error {
 			}
 		}
 	}
-	return nil
+	return s.each(func(t *catalog.TableDescriptor) error {
+		d := s.Types().RowType(t)
+		if d == nil {
+			return nil
+		}
+		if err := s.emitDefined(d, d.Type()); err != nil {
+			return err
+		}
+		return s.emitDefined(d, d.Defined().ArrayType())
+	})
 }
 
 // emitDefined emits the row of a user-defined type or of its array type.
 func (s *scan) emitDefined(d *catalog.TypeDescriptor, t types.Type) error {
 	info := t.Info()
+	name := info.Name
+	if d.Relation != nil && info.Elem != 0 {
+		name = s.Types().RowArrayName(d.Relation)
+	}
 	cols := []col{
-		{"oid", oid(info.OID)}, {"typname", text(info.Name)}, {"typnamespace", oid(schemaOID(s.Resolver, d.Schema))},
+		{"oid", oid(info.OID)}, {"typname", text(name)}, {"typnamespace", oid(schemaOID(s.Resolver, d.Schema))},
 		{"typowner", oid(d.OwnerOID())}, {"typlen", num(info.Len)}, {"typbyval", boolean(byValue(info))}, {"typcategory", letter(byte(info.Category))},
 		{"typisdefined", boolean(true)}, {"typdelim", text(",")}, {"typelem", oid(info.Elem)}, {"typarray", oid(info.Array)},
 		{"typalign", letter(alignment(info))}, {"typstorage", letter(storage(info))},

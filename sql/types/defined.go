@@ -3,6 +3,7 @@ package types
 import (
 	"bytes"
 	"sort"
+	"strings"
 
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -41,8 +42,9 @@ type Defined struct {
 	NotNull bool
 	Checks  []DomainCheck
 
-	// Fields are the attributes of a composite type, by ID.
-	Fields []Field
+	// Fields are the attributes of a composite type, by ID. Of a row type they are the columns of the relation with the number Relation.
+	Fields   []Field
+	Relation uint64
 
 	base          Type // below all domains
 	constrained   bool // the domain, or one below, has constraints
@@ -86,7 +88,7 @@ type Field struct {
 // NewDefined completes d. A domain's parent and the types of fields must be complete.
 func NewDefined(d *Defined) *Defined {
 	name := keyword.QuoteIdent(d.Name)
-	if d.Schema != "public" {
+	if d.Schema != "public" && !strings.HasPrefix(d.Schema, "pg_temp") { // A session sees its own temporary schema alone.
 		name = keyword.QuoteIdent(d.Schema) + "." + name
 	}
 	d.scalar = Info{OID: d.OID, Name: d.Name, SQLName: name, Array: d.Array, Len: 4, Category: CategoryEnum, Kind: KindBytes}
