@@ -30,6 +30,9 @@ func definitions() map[string]*definition {
 	for _, d := range guideSettings() {
 		add(d)
 	}
+	for _, d := range extensionSettings() {
+		add(d)
+	}
 	for _, d := range collectionSettings() {
 		add(d)
 	}

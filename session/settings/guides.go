@@ -80,6 +80,16 @@ func costGuides() []*definition {
 	}
 }
 
+// extensionSettings are the parameters of extensions. They are there whether the extension is installed or not.
+func extensionSettings() []*definition {
+	return []*definition{
+		{name: "pg_trgm.similarity_threshold", initial: "0.3", check: numbers(0, 1).check, note: "Sets the threshold used by the % operator."},
+		{name: "pg_trgm.strict_word_similarity_threshold", initial: "0.5", check: numbers(0, 1).check,
+			note: "Sets the threshold used by the <<% operator."},
+		{name: "pg_trgm.word_similarity_threshold", initial: "0.6", check: numbers(0, 1).check, note: "Sets the threshold used by the <% operator."},
+	}
+}
+
 // resourceGuides limit resources that PostgreSQL manages.
 func resourceGuides() []*definition {
 	return []*definition{

@@ -32,9 +32,12 @@ type Extension struct {
 var extensionList = sync.OnceValue(func() []*Extension {
 	list := []*Extension{
 		{Name: "plpgsql", Version: "1.0", Comment: "PL/pgSQL procedural language", Schema: systemSchema},
+		{Name: "pg_trgm", Version: "1.6", Comment: "text similarity measurement and index searching based on trigrams",
+			functions: trgmFuncs, operators: trgmOps},
 		{Name: "pgcrypto", Version: "1.3", Comment: "cryptographic functions", functions: pgcryptoFuncs, sets: pgcryptoSets},
 		{Name: "uuid-ossp", Version: "1.1", Comment: "generate universally unique identifiers (UUIDs)", functions: uuidOsspFuncs},
 	}
+	slices.SortFunc(list, func(a, b *Extension) int { return strings.Compare(a.Name, b.Name) })
 	for i, e := range list {
 		e.source = System << (i + 1)
 	}
