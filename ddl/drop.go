@@ -96,10 +96,6 @@ type dropping struct {
 	observers []observerUse
 	// policies are those, of tables that stay, whose conditions name a target.
 	policies []policyUse
-	// rows are what depends on row types, but for views.
-	rows []rowTypeUses
-	// others describes what has been dropped already.
-	others []string
 	// changing is the descriptor that the statement is about to give a table: the table's observers are dropped from it. nil: none.
 	changing *catalog.TableDescriptor
 }
@@ -156,30 +152,6 @@ func (d *dropping) addViewsOn(ctx context.Context, t *catalog.TableDescriptor) e
 
 // run drops the targets: alone, or with cascade all that depends on them.
 func (d *dropping) run(ctx context.Context, cascade bool) error {
-	if err := d.collect(ctx); err != nil {
-		return err
-	}
-	if !cascade && len(d.why)+len(d.defaults) > 0 {
-		t := d.targets[0]
-		return d.refuse(kindWord(t.Kind) + " " + t.Name)
-	}
-	return d.cascade(ctx)
-}
-
-// cascade drops the targets with all that depends on them.
-func (d *dropping) cascade(ctx context.Context) error {
-	if len(d.rows) > 0 {
-		rest, err := d.dropRowTypeUses(ctx)
-		if err != nil {
-			return err
-		}
-		return rest.run(ctx, true)
-	}
-	return d.execute(ctx)
-}
-
-// collect finds what depends on the targets.
-func (d *dropping) collect(ctx context.Context) error {
 	if err := d.addOwned(ctx); err != nil {
 		return err
 	}
@@ -187,9 +159,6 @@ func (d *dropping) collect(ctx context.Context) error {
 		if err := d.addViewsOn(ctx, t); err != nil {
 			return err
 		}
-	}
-	if err := d.addRowTypeUses(ctx); err != nil {
-		return err
 	}
 	if err := d.findDefaults(ctx); err != nil {
 		return err
@@ -214,7 +183,11 @@ func (d *dropping) collect(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	if !cascade && len(d.why)+len(d.defaults) > 0 {
+		t := d.targets[0]
+		return d.refuse(kindWord(t.Kind) + " " + t.Name)
+	}
+	return d.execute(ctx)
 }
 
 // addOwned adds the sequences that the targets' columns own.
@@ -267,7 +240,7 @@ func (d *dropping) refuse(what string) error {
 }
 
 func (d *dropping) execute(ctx context.Context) error {
-	others := d.others
+	var others []string
 	for _, u := range d.defaults {
 		next := u.table.Clone()
 		col := &next.Columns[next.Ordinal(u.column)]
@@ -426,21 +399,19 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 	if len(why)+len(d.targets) == 0 {
 		return nil
 	}
-	if err := d.collect(ctx); err != nil {
-		return err
-	}
 	if !cascade {
-		d.why = append(why, d.why...)
+		d.why = why
 		return d.refuse("schema " + schema)
 	}
-	for _, line := range why {
-		what, _, _ := strings.Cut(line, " depends on ")
-		d.others = append(d.others, what)
+	others := make([]string, len(why))
+	for i, line := range why {
+		others[i], _, _ = strings.Cut(line, " depends on ")
 	}
-	if len(d.targets) == 0 {
-		r.noticeCascade(d.others)
-	} else if err := d.cascade(ctx); err != nil {
-		return err
+	r.noticeCascade(others)
+	if len(d.targets) > 0 {
+		if err := d.run(ctx, true); err != nil {
+			return err
+		}
 	}
 	for _, t := range kept {
 		found, err := r.usesOf(ctx, t)

@@ -1,7 +1,6 @@
 package ddl
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -163,51 +162,32 @@ func (r *run) usesOf(ctx context.Context, d *catalog.TypeDescriptor) (*typeDropp
 	return found, nil
 }
 
-// describe lists the dependents: dependsOn adds what they depend on. What depends on the array type comes first, then what was made first.
+// describe lists the dependents: dependsOn adds what they depend on.
 func (f *typeDropping) describe(d *catalog.TypeDescriptor, dependsOn bool) (lines []string) {
-	type dependent struct {
-		array  bool
-		id     uint64
-		within []string
-	}
-	var all []dependent
-	add := func(what string, array bool, id uint64, within ...string) {
+	add := func(line string, array bool) {
 		if dependsOn && array {
-			what += " depends on type " + builtin.TypeName(d.Defined().ArrayType())
+			line += " depends on type " + builtin.TypeName(d.Defined().ArrayType())
 		} else if dependsOn {
-			what += " depends on type " + builtin.TypeName(d.Type())
+			line += " depends on type " + builtin.TypeName(d.Type())
 		}
-		all = append(all, dependent{array, id, append([]string{what}, within...)})
+		lines = append(lines, line)
 	}
 	for _, u := range f.columns {
-		add("column "+u.column.Name+" of table "+u.table.Name, u.column.Type.IsArray(), u.table.ID)
+		add("column "+u.column.Name+" of table "+u.table.Name, u.column.Type.IsArray())
 	}
 	for _, u := range f.fields {
-		add("column "+u.field.Name+" of composite type "+builtin.TypeName(u.typ.Type()), u.array, u.typ.ID)
+		add("column "+u.field.Name+" of composite type "+builtin.TypeName(u.typ.Type()), u.array)
 	}
 	for _, u := range f.domains {
-		var within []string
+		add(u.what(), u.array)
 		if u.within != nil {
-			within = u.within.describe(u.domain, dependsOn)
+			lines = append(lines, u.within.describe(u.domain, dependsOn)...)
 		}
-		add(u.what(), u.array, u.domain.ID, within...)
 	}
 	for _, u := range f.others {
 		for _, use := range u.uses {
-			add(use.what, false, u.relation.ID)
+			add(use.what, false)
 		}
-	}
-	slices.SortStableFunc(all, func(a, b dependent) int {
-		switch {
-		case a.array == b.array:
-			return cmp.Compare(a.id, b.id)
-		case a.array:
-			return -1
-		}
-		return 1
-	})
-	for _, u := range all {
-		lines = append(lines, u.within...)
 	}
 	return lines
 }

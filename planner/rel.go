@@ -160,7 +160,6 @@ type aggregation struct {
 	id   int
 	call AggregateCall
 	name string
-	pos  int
 }
 
 // windowing is a window function's column.

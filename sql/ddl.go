@@ -310,7 +310,10 @@ func (p *parser) indexColumn() ast.IndexColumn {
 // createView reads CREATE VIEW.
 func (p *parser) createView(pos ast.Pos, orReplace bool, persistence ast.Persistence) ast.Statement {
 	c := &ast.CreateView{Pos: pos, OrReplace: orReplace, Persistence: persistence}
-	c.Recursive = p.acceptWord(kw.Recursive)
+	if c.Recursive = p.isWord(kw.Recursive); c.Recursive {
+		p.lacking(pos, "CREATE")
+		p.advance()
+	}
 	p.expectWord(kw.View)
 	c.Name = p.tableName()
 	if p.is('(') || c.Recursive {

@@ -3,7 +3,6 @@ package types
 import (
 	"bytes"
 	"sort"
-	"strings"
 
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -42,9 +41,8 @@ type Defined struct {
 	NotNull bool
 	Checks  []DomainCheck
 
-	// Fields are the attributes of a composite type, by ID. Of a row type they are the columns of the relation with the number Relation.
-	Fields   []Field
-	Relation uint64
+	// Fields are the attributes of a composite type, by ID.
+	Fields []Field
 
 	base          Type // below all domains
 	constrained   bool // the domain, or one below, has constraints
@@ -88,7 +86,7 @@ type Field struct {
 // NewDefined completes d. A domain's parent and the types of fields must be complete.
 func NewDefined(d *Defined) *Defined {
 	name := keyword.QuoteIdent(d.Name)
-	if d.Schema != "public" && !strings.HasPrefix(d.Schema, "pg_temp") { // A session sees its own temporary schema alone.
+	if d.Schema != "public" {
 		name = keyword.QuoteIdent(d.Schema) + "." + name
 	}
 	d.scalar = Info{OID: d.OID, Name: d.Name, SQLName: name, Array: d.Array, Len: 4, Category: CategoryEnum, Kind: KindBytes}
@@ -121,12 +119,18 @@ func NewDefined(d *Defined) *Defined {
 
 // PairRanges completes a range type and its multirange type, whose bounds have type sub.
 func PairRanges(rng, multi *Defined, sub Type) {
-	rt := &RangeTypes{Range: rng.Type(), Multi: multi.Type(), Sub: sub.Base()}
+	rt := &RangeTypes{Range: rng.Type(), Multi: multi.Type(), Sub: sub.Base().Collated(sub.Coll)}
 	rng.ranges, multi.ranges = rt, rt
 }
 
-// Type returns the type, without modifier.
-func (d *Defined) Type() Type { return Type{OID: d.OID, Mod: -1, Def: d} }
+// Type returns the type, without modifier; of a domain with its collation.
+func (d *Defined) Type() Type {
+	t := Type{OID: d.OID, Mod: -1, Def: d}
+	if d.Kind == Domain {
+		t.Coll = d.Parent.Coll
+	}
+	return t
+}
 
 // ArrayType returns the type of its arrays.
 func (d *Defined) ArrayType() Type { return Type{OID: d.Array, Mod: -1, Def: d} }
@@ -144,7 +148,11 @@ func (t Type) IsDomain() bool { return t.Def != nil && t.Def.Kind == Domain && t
 // Underlying returns the type below a domain, and below all domains under it, with its modifier; any other type is its own.
 func (t Type) Underlying() Type {
 	if t.IsDomain() {
-		return t.Def.base
+		base := t.Def.base
+		if t.Coll != nil {
+			base.Coll = t.Coll
+		}
+		return base
 	}
 	return t
 }
