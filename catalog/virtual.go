@@ -27,6 +27,9 @@ type SystemView interface {
 	ViewColumns(ctx context.Context, r Resolver, view *TableDescriptor) ([]RelationColumns, error)
 	// Settings lists all settings as the session sees them, by name (pg_settings).
 	Settings() []Setting
+	// Prepared lists the session's prepared statements (pg_prepared_statements), Cursors its open cursors and portals (pg_cursors).
+	Prepared() []Prepared
+	Cursors() []Cursor
 	// Activity lists the server's sessions (pg_stat_activity).
 	Activity() []Activity
 	// AccessRules lists the rules for clients as their file has them now (pg_hba_file_rules).
@@ -60,6 +63,21 @@ type RelationColumns struct {
 type Setting struct {
 	Name, Value, Unit, Description, Context, Type, Source, Default string
 	PendingRestart                                                 bool
+}
+
+// Prepared is one row of pg_prepared_statements.
+type Prepared struct {
+	Name, Statement string
+	At              int64 // microseconds since 2000-01-01 UTC
+	Params          []types.Type
+	FromSQL         bool // by PREPARE, not by the protocol
+}
+
+// Cursor is one row of pg_cursors.
+type Cursor struct {
+	Name, Statement      string
+	Holdable, Scrollable bool
+	At                   int64 // as in Prepared
 }
 
 // Activity is one session in pg_stat_activity.

@@ -48,7 +48,7 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
 	if p.plan != nil && len(p.plan.Modifying) > 0 {
 		return pgerror.New(pgerror.FeatureNotSupported, "DECLARE CURSOR must not contain data-modifying statements in WITH")
 	}
-	po := &portal{name: n.Name, prepared: p, cursor: true, memory: c.statements.memory}
+	po := &portal{name: n.Name, prepared: p, cursor: true, at: c.env.StmtTime, memory: c.statements.memory}
 	po.counted = c.plans.meter.Take(mark)
 	po.depth, po.fresh = len(c.tx.savepoints), true
 	po.run = run{planned: true, plan: p.plan, literals: p.statement.Literals, keeps: true}

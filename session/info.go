@@ -48,7 +48,7 @@ func (i *info) Version() string {
 }
 
 func (i *info) Schemas(implicit bool) []string {
-	path := i.settings.SearchPath
+	path := i.searched()
 	if !implicit {
 		return path
 	}
@@ -57,6 +57,22 @@ func (i *info) Schemas(implicit bool) []string {
 		all = []string{own.Name(), catalog.SystemSchema}
 	}
 	return append(all, path...)
+}
+
+// searched returns the schemas of the search path that exist and that the current role may use.
+func (i *info) searched() []string {
+	r := i.tx.names()
+	if r == nil {
+		return nil
+	}
+	access := i.acting.accessTo(r)
+	var path []string
+	for _, name := range i.settings.SearchPath {
+		if ok, err := r.SchemaExists(i.tx.env.Ctx, name); err == nil && ok && access.Schema(name, acl.Usage) != 0 {
+			path = append(path, name)
+		}
+	}
+	return path
 }
 
 func (i *info) TemporarySchema() uint32 { return i.tx.temporary().OID() }

@@ -244,7 +244,8 @@ func (s *Session) connect(ctx context.Context) {
 		identity: &s.identity, settings: s.settings, tx: tx, acting: &s.acting, notifications: &s.notifications, audit: &s.audit,
 		backends: backends{deps: deps, own: s.identity.key, tx: tx, warnings: &s.warnings},
 	}
-	s.view = systemView{identity: &s.identity, acting: &s.acting, deps: deps, settings: s.settings, env: env, warnings: &s.warnings}
+	s.view = systemView{identity: &s.identity, acting: &s.acting, deps: deps, settings: s.settings, env: env, warnings: &s.warnings,
+		statements: &s.statements, portals: &s.portals}
 
 	s.tx = transaction{
 		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals, notifications: &s.notifications,

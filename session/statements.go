@@ -17,6 +17,8 @@ type prepared struct {
 	declared  []types.Type
 	params    []types.Type
 	counted   int64 // bytes drawn from memory
+	at        int64 // when it was prepared, in microseconds since 2000-01-01 UTC
+	fromSQL   bool  // by PREPARE
 }
 
 // statements are a session's prepared statements by name. The unnamed one is kept apart: every Parse of "" replaces it.

@@ -10,6 +10,7 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/session/settings"
+	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -27,6 +28,9 @@ type systemView struct {
 	env      *builtin.Env
 	warnings *warnings
 	changed  []types.Row // of the relation of changed rows
+	// statements and portals are the session's.
+	statements *statements
+	portals    *portals
 }
 
 // Role implements catalog.SystemView.
@@ -63,6 +67,38 @@ func (v *systemView) Settings() []catalog.Setting {
 		}
 	}
 	slices.SortFunc(list, func(a, b catalog.Setting) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Prepared implements catalog.SystemView.
+func (v *systemView) Prepared() []catalog.Prepared {
+	var list []catalog.Prepared
+	for _, p := range v.statements.named {
+		row := catalog.Prepared{Name: p.name, At: p.at, Params: p.params, FromSQL: p.fromSQL}
+		if p.statement != nil {
+			row.Statement = p.statement.Text
+		}
+		if p.fromSQL {
+			row.Statement = "PREPARE " + ast.QuoteIdent(p.name) + " AS " + row.Statement
+		}
+		list = append(list, row)
+	}
+	slices.SortFunc(list, func(a, b catalog.Prepared) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Cursors implements catalog.SystemView.
+func (v *systemView) Cursors() []catalog.Cursor {
+	var list []catalog.Cursor
+	for name, po := range v.portals.byName {
+		if !po.cursor && name == "" || po.prepared == nil || po.prepared.statement == nil {
+			continue // The portal of the statement that asks, for most clients.
+		}
+		list = append(list, catalog.Cursor{
+			Name: name, Statement: po.prepared.statement.Text, Holdable: po.outlives, Scrollable: po.scroll.rows != nil, At: po.at,
+		})
+	}
+	slices.SortFunc(list, func(a, b catalog.Cursor) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 

@@ -86,6 +86,12 @@ func (session) ViewColumns(context.Context, catalog.Resolver, *catalog.TableDesc
 func (session) Settings() []catalog.Setting {
 	return []catalog.Setting{{Name: "timezone", Value: "UTC", Type: "string", Default: "UTC", Description: "zone", Source: "default", Context: "user"}}
 }
+func (session) Prepared() []catalog.Prepared {
+	return []catalog.Prepared{{Name: "p", Statement: "select $1", At: 1, Params: []types.Type{types.TInt4}}}
+}
+func (session) Cursors() []catalog.Cursor {
+	return []catalog.Cursor{{Name: "c", Statement: "select 1", At: 1, Holdable: true}}
+}
 func (session) FileSettings(context.Context) ([]catalog.FileSetting, error) {
 	return []catalog.FileSetting{{Name: "timezone", Value: "UTC", Applied: true}, {Name: "max_connections", Value: "5", Error: "setting could not be applied"}}, nil
 }

@@ -77,6 +77,8 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_stat_gssapi":                  gssRows,
 		"pg_catalog.pg_hba_file_rules":               accessRuleRows,
 		"pg_catalog.pg_file_settings":                fileSettingRows,
+		"pg_catalog.pg_prepared_statements":          preparedRows,
+		"pg_catalog.pg_cursors":                      cursorRows,
 		"pg_catalog.pg_default_acl":                  defaultACLRows,
 		"pg_catalog.pg_parameter_acl":                parameterACLRows,
 		"pg_catalog.pg_policy":                       policyRows,

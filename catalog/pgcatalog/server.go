@@ -151,6 +151,38 @@ func settingRows(s *scan) error {
 	return nil
 }
 
+func preparedRows(s *scan) error {
+	if s.view == nil {
+		return nil
+	}
+	for _, p := range s.view.Prepared() {
+		params := make([]string, len(p.Params))
+		for i, t := range p.Params {
+			params[i] = t.String()
+		}
+		err := s.emit(col{"name", text(p.Name)}, col{"statement", text(p.Statement)}, col{"prepare_time", instant(p.At)},
+			col{"parameter_types", textArray(params)}, col{"from_sql", boolean(p.FromSQL)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cursorRows(s *scan) error {
+	if s.view == nil {
+		return nil
+	}
+	for _, c := range s.view.Cursors() {
+		err := s.emit(col{"name", text(c.Name)}, col{"statement", text(c.Statement)}, col{"is_holdable", boolean(c.Holdable)},
+			col{"is_binary", boolean(false)}, col{"is_scrollable", boolean(c.Scrollable)}, col{"creation_time", instant(c.At)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func fileSettingRows(s *scan) error {
 	if s.view == nil {
 		return nil
