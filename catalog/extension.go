@@ -64,6 +64,9 @@ func (x *Extensions) Named(name string) *ExtensionDescriptor {
 // Sources returns where functions and operators come from that are named without a schema, given the search path.
 func (x *Extensions) Sources(path []string) builtin.Sources {
 	from := builtin.System
+	if slices.Contains(path, InformationSchema) {
+		from |= builtin.InformationSchema
+	}
 	if len(x.list) == 1 {
 		return from
 	}
@@ -78,8 +81,11 @@ func (x *Extensions) Sources(path []string) builtin.Sources {
 // In returns where the functions and operators of a schema come from.
 func (x *Extensions) In(schema string) builtin.Sources {
 	from := builtin.Sources(0)
-	if schema == SystemSchema {
+	switch schema {
+	case SystemSchema:
 		from = builtin.System
+	case InformationSchema:
+		from = builtin.InformationSchema
 	}
 	for _, d := range x.list {
 		if e := d.Extension(); e != nil && d.Schema == schema {

@@ -160,8 +160,11 @@ func (g *granting) routine(o *ast.Object) (*builtin.Proc, error) {
 		return nil, err
 	}
 	var all []*builtin.Proc
-	if system {
-		all = builtin.ProcsNamed(name)
+	schema := nameOf(o).Schema
+	for _, p := range builtin.ProcsNamed(name) {
+		if system && p.Schema() == catalog.SystemSchema || p.Schema() == schema || schema == "" && slices.Contains(g.path, p.Schema()) {
+			all = append(all, p)
+		}
 	}
 	procedure, word := g.n.Kind == "PROCEDURE", "function"
 	if procedure {

@@ -535,6 +535,7 @@ func (sc *scope) setReturning(f builtin.FuncName, e *ast.Call) (expr.Scalar, err
 		}
 	}
 	id := sc.b.newColumn(f.Name, fn.Ret)
+	sc.b.cols[id].fields = fn.Columns
 	sc.sel.sets = append(sc.sel.sets, setProjection{id: id, fn: fn, args: args})
 	return sc.b.column(id, pos), nil
 }

@@ -84,8 +84,9 @@ func (b *binder) typeLiteral(c *expr.Const, t types.Type) {
 type columnInfo struct {
 	Column
 	notNull bool
-	scan    *scanRel // the table it comes from, nil for computed columns
-	ordinal int      // its ordinal there
+	scan    *scanRel            // the table it comes from, nil for computed columns
+	ordinal int                 // its ordinal there
+	fields  []builtin.SetColumn // of the records of a set-returning function; nil: it has no such records
 }
 
 // newColumn makes a column ID.

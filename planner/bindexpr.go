@@ -657,14 +657,11 @@ func (sc *scope) field(e *ast.Field) (expr.Scalar, error) {
 	return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", e.Name).At(int(e.Pos))
 }
 
-// recordColumns returns the fields of the records of a set-returning function in the select list; nil if x is none.
+// recordColumns returns the fields of the records of a set-returning function in a select list, this one or that of a subquery in FROM; nil if
+// x is none.
 func (sc *scope) recordColumns(x expr.Scalar) []builtin.SetColumn {
-	if c, ok := x.(*expr.Column); ok && sc.sel != nil {
-		for i := range sc.sel.sets {
-			if s := &sc.sel.sets[i]; s.id == c.ID {
-				return s.fn.Columns
-			}
-		}
+	if c, ok := x.(*expr.Column); ok {
+		return sc.b.cols[c.ID].fields
 	}
 	return nil
 }

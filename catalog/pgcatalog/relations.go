@@ -179,7 +179,7 @@ func classRows(s *scan) error {
 		for _, ix := range indexes {
 			err := s.emit(
 				col{"oid", oid(ix.OID)}, col{"relname", text(ix.Name)}, col{"relnamespace", namespace}, col{"relowner", oid(t.OwnerOID())},
-				col{"relam", num(btreeOID)}, col{"relfilenode", oid(ix.OID)}, col{"relpages", num(1)}, col{"reltuples", types.Float(rows)},
+				col{"relam", num(btreeOID)}, col{"relfilenode", oid(ix.OID)}, col{"relpages", num(1)}, col{"reltuples", types.Float(max(rows, 0))},
 				col{"relpersistence", letter(persistence(t))}, col{"relkind", letter('i')}, col{"relnatts", num(len(ix.Columns) + len(ix.Include))},
 				col{"relispopulated", boolean(true)}, col{"relreplident", letter('n')},
 			)

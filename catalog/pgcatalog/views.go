@@ -2,10 +2,10 @@ package pgcatalog
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -174,61 +174,19 @@ func describeType(t types.Type) []col {
 		return []col{{"data_type", text("USER-DEFINED")}}
 	}
 	cols := []col{{"data_type", text(t.Info().SQLName)}}
-	precision := func(bits, radix int, scale types.Datum) {
-		cols = append(cols, col{"numeric_precision", num(bits)}, col{"numeric_precision_radix", num(radix)}, col{"numeric_scale", scale})
+	l := builtin.LimitsOf(t)
+	for _, limit := range []struct {
+		column string
+		value  int
+	}{
+		{"character_maximum_length", l.CharMaxLength}, {"character_octet_length", l.CharOctetLength}, {"numeric_precision", l.Precision},
+		{"numeric_precision_radix", l.Radix}, {"numeric_scale", l.Scale}, {"datetime_precision", l.DatetimePrecision},
+	} {
+		if limit.value != builtin.NoLimit {
+			cols = append(cols, col{limit.column, num(limit.value)})
+		}
 	}
-	switch t.OID {
-	case types.OIDInt2:
-		precision(16, 2, num(0))
-	case types.OIDInt4:
-		precision(32, 2, num(0))
-	case types.OIDInt8:
-		precision(64, 2, num(0))
-	case types.OIDFloat4:
-		precision(24, 2, types.Null)
-	case types.OIDFloat8:
-		precision(53, 2, types.Null)
-	case types.OIDNumeric:
-		if t.Mod < 0 {
-			return append(cols, col{"numeric_precision_radix", num(10)})
-		}
-		// The modifier is (precision << 16 | scale) + 4, the scale in 11 bits with a sign.
-		mod := t.Mod - 4
-		precision(int(mod>>16), 10, num((mod&0x7FF^1024)-1024))
-	case types.OIDVarchar, types.OIDBPChar:
-		if t.Mod >= 4 {
-			n := int64(t.Mod - 4)
-			return append(cols, col{"character_maximum_length", num(n)}, col{"character_octet_length", num(4 * n)})
-		}
-		return append(cols, col{"character_octet_length", num(1 << 30)})
-	case types.OIDBit, types.OIDVarbit:
-		if t.Mod > 0 {
-			return append(cols, col{"character_maximum_length", num(t.Mod)})
-		}
-	case types.OIDText:
-		return append(cols, col{"character_octet_length", num(1 << 30)})
-	case types.OIDDate:
-		return append(cols, col{"datetime_precision", num(0)})
-	case types.OIDTime, types.OIDTimetz, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval:
-		if fields := intervalFields(t); fields != "" {
-			cols = append(cols, col{"interval_type", text(fields)})
-		}
-		digits := int32(6)
-		if t.Mod >= 0 && t.Mod&0xFFFF <= 6 {
-			digits = t.Mod & 0xFFFF
-		}
-		return append(cols, col{"datetime_precision", num(digits)})
-	}
-	return cols
-}
-
-// intervalFields returns the fields to which an interval is limited, with their precision: DAY TO SECOND(3).
-func intervalFields(t types.Type) string {
-	rest, ok := strings.CutPrefix(t.String(), "interval")
-	if _, fields, limited := strings.Cut(rest, " "); ok && limited {
-		return strings.ToUpper(fields)
-	}
-	return ""
+	return append(cols, col{"interval_type", optional(l.IntervalType)})
 }
 
 func infoSequenceRows(s *scan) error {

@@ -116,6 +116,7 @@ func acceptedSettings() []*definition {
 		{name: "default_table_access_method", initial: "heap", note: "Accepted: no effect."},
 		{name: "jit", initial: "off", check: CheckBool, note: "Accepted: there is no JIT."},
 		{name: "max_identifier_length", initial: "63", fixed: true, note: "Shows the maximum identifier length."},
+		{name: "max_index_keys", initial: "32", fixed: true, note: "Shows the maximum number of index keys."},
 		{name: "server_version_num", initial: "150000", fixed: true, note: "Shows the server version as an integer."},
 		{name: "lc_collate", initial: "C", fixed: true, note: "Shows the collation order locale."},
 		{name: "lc_ctype", initial: "C.UTF-8", fixed: true, note: "Shows the character classification and case conversion locale."},

@@ -75,6 +75,7 @@ var extensionObjects = sync.OnceValue(func() *extensionSet {
 	for _, e := range extensionList() {
 		set.add(e)
 	}
+	set.add(informationSchema)
 	return set
 })
 
@@ -204,7 +205,7 @@ type Use struct {
 // Use returns what the overload is of an extension; the zero Use if it is of none.
 func (o *Overload) Use() Use {
 	d := o.declared
-	if d == nil || d.ext == nil {
+	if d == nil || d.ext == nil || d.ext == informationSchema {
 		return Use{}
 	}
 	name := strings.ReplaceAll(CallSignature(d.Name, d.Args), ", ", ",")
@@ -312,7 +313,7 @@ func (e *Extension) Procs() []*Proc { return extensionProcs()[e] }
 
 // Extension returns the extension that the function is of, nil if it is of none.
 func (p *Proc) Extension() *Extension {
-	if p.own == nil {
+	if p.own == nil || p.own.ext == informationSchema {
 		return nil
 	}
 	return p.own.ext

@@ -33,7 +33,6 @@ type Overload struct {
 	declared *Overload            // as declared, with polymorphic types
 	operator bool                 // an operator, which a function evaluates
 	variadic bool                 // the last of the declared Args repeats at least once
-	schema   string               // "": pg_catalog
 	ext      *Extension           // nil: of PostgreSQL itself
 	bind     func(*Overload) Func // returns Fn for the resolved types; nil: Fn is set
 }

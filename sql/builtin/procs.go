@@ -110,8 +110,8 @@ func OperatorShown(row int) bool {
 
 // Schema returns the name of the schema that contains the function.
 func (p *Proc) Schema() string {
-	if p.own != nil && p.own.schema != "" {
-		return p.own.schema
+	if p.own != nil && p.own.ext == informationSchema {
+		return informationSchema.Schema
 	}
 	return systemSchema
 }

@@ -96,12 +96,13 @@ func resolveForTest(p *Proc, args []types.Type) (string, error) {
 		actual = append(actual, actual[len(actual)-1])
 	}
 	name, set := p.Name, p.Value("proretset") == "t"
+	f := FuncName{Name: name, From: System | InformationSchema}
 	var o interface{ Signature() string }
 	var err error
 	kind, _ := pgdata.Aggregates().ByOID(uint32(p.OID))
 	switch {
 	case set:
-		o, err = ResolveSetFunc(name, actual)
+		o, err = f.ResolveSet(actual)
 	case p.Kind == 'w':
 		_, err = ResolveWindowFunc(name, actual)
 		return p.Signature, err
@@ -114,7 +115,7 @@ func resolveForTest(p *Proc, args []types.Type) (string, error) {
 			o, err = ResolveOrderedSet(name, actual[:len(actual)-1], actual[len(actual)-1:])
 		}
 	default:
-		o, err = ResolveFunc(name, actual)
+		o, err = f.Resolve(actual)
 	}
 	if err != nil {
 		return "", err

@@ -41,6 +41,7 @@ func registeredFuncs() []registered {
 			out = append(out, registered{'w', false, w.o})
 		}
 	}
+	informationSchema.objects(func(kind byte, o *Overload) { out = append(out, registered{'f', kind == 's', o}) })
 	for name, h := range hypothetical {
 		out = append(out, registered{'a', false, hypotheticalOverload(name, h.ret)})
 	}

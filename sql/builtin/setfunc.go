@@ -49,6 +49,8 @@ type setDecl struct {
 	open     func(o *Overload) func(env *Env, args []types.Datum) (SetRows, error)
 	columns  []SetColumn
 	column   string
+	// columnsFor returns the columns for resolved types; nil: they are columns.
+	columnsFor func(o *Overload) []SetColumn
 }
 
 type setOverload struct {
@@ -101,6 +103,9 @@ func (f FuncName) ResolveSet(args []types.Type) (*SetFunc, error) {
 	}
 	d := decls[chosen]
 	columns := d.columns
+	if d.columnsFor != nil {
+		columns = d.columnsFor(o)
+	}
 	if ret := o.Ret.Underlying(); ret.IsComposite() {
 		columns = compositeColumns(ret)
 	}

@@ -78,7 +78,7 @@ hostssl all certified 127.0.0.1/32  cert
 RULES
   start
   admin -c "create role plain login password '$DRIVERS_PASSWORD'" -c "create role secured login password '$DRIVERS_PASSWORD'" \
-    -c 'create role certified login' -c 'grant create on schema public to secured' >/dev/null || fail "the roles"
+    -c 'create role certified login' -c 'grant create on schema public to secured' -c 'grant create on database percodb to secured' >/dev/null || fail "the roles"
   stop
 }
 start() {

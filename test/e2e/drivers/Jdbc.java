@@ -68,6 +68,7 @@ public class Jdbc {
         check("copy", () -> session("extended", Jdbc::copy));
         check("errors", () -> session("extended", Jdbc::failures));
         check("metadata", () -> session("extended", Jdbc::metadata));
+        check("metadata of schemas", () -> session("extended", Jdbc::catalogs));
         check("notifications", () -> session("extended", Jdbc::notifications));
         check("cancel", () -> session("extended", Jdbc::cancelled));
     }
@@ -329,6 +330,68 @@ public class Jdbc {
                         .append(' ').append(columns.getPrecision(i)).append(' ').append(columns.isNullable(i)).append(';');
             }
             same("columns", found.toString(), "of_jdbc.id int4 10 0;of_jdbc.name text 2147483647 0;of_jdbc.price numeric 10 1;");
+        }
+    }
+
+    interface Rows {
+        ResultSet of(java.sql.DatabaseMetaData md) throws SQLException;
+    }
+
+    /** rows reads all rows of metadata, and returns a column of them, sorted. */
+    static String rows(Connection conn, String column, Rows rows) throws SQLException {
+        try (ResultSet rs = rows.of(conn.getMetaData())) {
+            List<String> all = new ArrayList<>();
+            while (rs.next()) {
+                for (int i = 1; i <= rs.getMetaData().getColumnCount(); i++) {
+                    rs.getString(i);
+                }
+                all.add(rs.getString(column));
+            }
+            all.sort(null);
+            return String.join(" ", all);
+        }
+    }
+
+    static void catalogs(Connection conn) throws SQLException {
+        try (Statement st = conn.createStatement()) {
+            st.execute("create schema meta");
+            st.execute("create type meta.mood as enum ('calm', 'loud')");
+            st.execute("create type meta.pair as (a int, b int)");
+            st.execute("create table meta.t (id serial, m meta.mood, b int not null, a int not null unique, primary key (b, a))");
+            st.execute("create view meta.v as select id, m from meta.t");
+        }
+        same("tables", rows(conn, "TABLE_NAME", md -> md.getTables(null, "meta", "%", new String[] {"TABLE", "VIEW"})), "t v");
+        same("columns", rows(conn, "COLUMN_NAME", md -> md.getColumns(null, "meta", "t", "%")), "a b id m");
+        same("types of columns", rows(conn, "DATA_TYPE", md -> md.getColumns(null, "meta", "t", "%")), "12 4 4 4");
+        same("primary key", rows(conn, "COLUMN_NAME", md -> md.getPrimaryKeys(null, "meta", "t")), "a b");
+        same("places in the key", rows(conn, "KEY_SEQ", md -> md.getPrimaryKeys(null, "meta", "t")), "1 2");
+        same("best identifier", rows(conn, "COLUMN_NAME", md -> md.getBestRowIdentifier(null, "meta", "t", 1, true)).length(), 3);
+        same("imported keys", rows(conn, "FKTABLE_NAME", md -> md.getImportedKeys(null, "meta", "t")), "");
+        same("exported keys", rows(conn, "FKTABLE_NAME", md -> md.getExportedKeys(null, "meta", "t")), "");
+        same("cross reference", rows(conn, "FKTABLE_NAME", md -> md.getCrossReference(null, "meta", "t", null, "meta", "t")), "");
+        same("indexes", rows(conn, "INDEX_NAME", md -> md.getIndexInfo(null, "meta", "t", false, true)), "t_a_key t_pkey t_pkey");
+        same("schemas", rows(conn, "TABLE_SCHEM", md -> md.getSchemas(null, "met%")), "meta");
+        same("composite types", rows(conn, "TYPE_NAME", md -> md.getUDTs(null, "meta", "pair", null)), "pair");
+        same("privileges", rows(conn, "PRIVILEGE", md -> md.getTablePrivileges(null, "meta", "v")).contains("SELECT"), true);
+        same("privileges on columns", rows(conn, "PRIVILEGE", md -> md.getColumnPrivileges(null, "meta", "t", "a")).contains("SELECT"), true);
+        same("functions", rows(conn, "FUNCTION_NAME", md -> md.getFunctions(null, "pg_catalog", "initcap")), "initcap");
+        same("parameters", rows(conn, "COLUMN_NAME", md -> md.getFunctionColumns(null, "pg_catalog", "make_date", "%")), "day month returnValue year");
+        same("procedures", rows(conn, "PROCEDURE_NAME", md -> md.getProcedures(null, "pg_catalog", "nosuch%")), "");
+        same("types", (" " + rows(conn, "TYPE_NAME", md -> md.getTypeInfo()) + " ").contains(" mood "), true);
+        same("kinds of tables", rows(conn, "TABLE_TYPE", md -> md.getTableTypes()).contains("VIEW"), true);
+        try (Statement st = conn.createStatement(ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_UPDATABLE)) {
+            try (ResultSet rs = st.executeQuery("select * from meta.t")) {
+                rs.moveToInsertRow();
+                rs.updateInt("a", 1);
+                rs.updateInt("b", 2);
+                rs.insertRow();
+                rs.first();
+                rs.updateInt("a", 3);
+                rs.updateRow();
+                same("updated", rs.getInt("a"), 3);
+                rs.deleteRow();
+            }
+            st.execute("drop schema meta cascade");
         }
     }
 
