@@ -22,7 +22,7 @@ type hashAggregate struct {
 	states  []*groupState // by entry of groups
 	at      int
 	ready   bool
-	divided bool // the rows at hand are a part of all: none may be set aside
+	partial bool // the rows at hand are a part of all: none may be set aside
 }
 
 // orderedAggregate reads rows that arrive grouped and holds one group at a time.
@@ -52,7 +52,7 @@ func newAggregate(ex *execution, input Operator, n *planner.Aggregate) Operator 
 	o.input = newOverflow(newKeyedInput(ex, input, n.GroupBy), typesOf(n.Input))
 	o.groups.cols = newKeyColumns(n.GroupBy)
 	o.groups.keys.mem = &ex.mem
-	if n.AnyOrder && n.Input.Estimate().Cost >= feedCost {
+	if n.Fed {
 		o.feed = newFeed(input)
 	}
 	return o
@@ -137,7 +137,9 @@ func (o *hashAggregate) read(ctx context.Context) error {
 		return err
 	}
 	if o.feed != nil && o.input.in.list == nil {
-		return o.readFeed(ctx)
+		if done, err := o.readFeed(ctx); done || err != nil {
+			return err
+		}
 	}
 	for {
 		row, key, _, err := o.input.in.next(ctx)
@@ -185,7 +187,7 @@ func (o *hashAggregate) group(row, key types.Row) (*groupState, error) {
 		return o.states[e-1], nil
 	}
 	if o.input.full(o.groups.keys.held + o.held + o.kept) {
-		if o.divided {
+		if o.partial {
 			return nil, errCrowded
 		}
 		return nil, o.input.add(row, key, hash)

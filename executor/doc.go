@@ -14,7 +14,7 @@
 // of scans, in scans of many spans at once (= ANY over a key's prefix, lookup joins; see lookahead.go) and in
 // groups of point reads (scans with fetch, lookup joins, INSERT … ON CONFLICT). Groups start small and double.
 //
-// An aggregate over a scan does not pull rows: the reader calls it with every pair (feed.go), in several goroutines where the table is
+// An aggregate, a TopN or the hash table of a join over a scan does not pull rows: the reader calls it with every pair (feed.go), in several goroutines where the table is
 // large (parallel.go).
 //
 // Invariants:

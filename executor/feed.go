@@ -2,25 +2,25 @@ package executor
 
 import (
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/types"
 )
 
-// feedCost is the estimated cost of an input from which on a feed is worth its setup.
-const feedCost = 256
-
-// feed passes the rows of a scan, and of filters and projections above it, to a function, in any order. The rows are decoded where
-// the store has them: there is no page in between.
+// feed passes the rows of a scan, and of filters, projections and hash joins above it, to a function, in any order. The rows are decoded
+// where the store has them: there is no page in between.
 type feed struct {
 	scan   *scan
 	stages []feedStage // from the scan up
 	sink   func(row types.Row) error
 }
 
-// feedStage is a filter, or a projection if out is not nil.
+// feedStage is a hash join that is probed, a projection if out is not nil, or a filter.
 type feedStage struct {
+	join  *hashJoin
 	cond  expr.Scalar
 	exprs []expr.Scalar
 	out   types.Row
@@ -35,20 +35,91 @@ func newFeed(op Operator) *feed {
 		case *checked: // The contract is Next's, which is not called.
 			op = o.op
 		case *filter:
-			f.stages = append([]feedStage{{cond: o.cond}}, f.stages...)
+			f.stages = append(f.stages, feedStage{cond: o.cond})
 			op = o.input
 		case *project:
-			f.stages = append([]feedStage{{exprs: o.exprs, out: o.out}}, f.stages...)
+			f.stages = append(f.stages, feedStage{exprs: o.exprs, out: o.out})
 			op = o.input
+		case *hashJoin:
+			f.stages = append(f.stages, feedStage{join: o})
+			op = o.left.op
 		case *scan:
 			if f.scan = o; o.fetch {
 				return nil
 			}
+			slices.Reverse(f.stages)
 			return f
 		default:
 			return nil
 		}
 	}
+}
+
+// begin reads the right sides of the joins. ok is false if one does not fit into memory: the rows are to be pulled then, and the
+// joins go on with what they have.
+func (f *feed) begin(ctx context.Context) (ok bool, err error) {
+	for i := range f.stages {
+		j := f.stages[i].join
+		if j == nil {
+			continue
+		}
+		if !j.ready {
+			if err := j.begin(ctx); err != nil {
+				return false, err
+			}
+			j.ready = true
+		}
+		if j.spilled != nil {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// end releases what begin has read.
+func (f *feed) end() error {
+	for i := range f.stages {
+		if j := f.stages[i].join; j != nil {
+			if err := j.release(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// read passes all rows to sink, or to the portions of so many workers, whose results are absorbed. With counted, the number of pairs is all that
+// is needed. done is false if begin's ok is.
+func (f *feed) read(ctx context.Context, d *divided, workers int) (done bool, err error) {
+	ex := f.scan.ex
+	ex.ev.Ctx = ctx
+	if ok, err := f.begin(ctx); !ok || err != nil {
+		return false, err
+	}
+	for i := range f.stages {
+		if j := f.stages[i].join; j != nil && j.table.len() == 0 && j.matchesOnly() {
+			return true, f.end()
+		}
+	}
+	spans, err := f.scan.evalSpans()
+	if err != nil {
+		return false, err
+	}
+	if workers > 0 {
+		if done, err = ex.readParallel(ctx, spans, workers, d); err != nil {
+			return false, err
+		}
+	}
+	if !done {
+		n, err := ex.txn.Walk(ctx, spans, f.walk(d.counted != nil))
+		if err != nil {
+			return false, err
+		}
+		if d.counted != nil {
+			d.counted(n)
+		}
+	}
+	return true, f.end()
 }
 
 // plain reports whether the feed's rows are those of the scan's spans, without columns.
@@ -78,40 +149,123 @@ func (f *feed) pair(key, value []byte) (err error) {
 	if ok, err := ex.holds(f.scan.filter, row); !ok || err != nil {
 		return err
 	}
-	for i := range f.stages {
-		s := &f.stages[i]
-		if s.out == nil {
+	return f.push(0, row)
+}
+
+// push passes a row through the stages from one on.
+func (f *feed) push(from int, row types.Row) error {
+	ex := f.scan.ex
+	for i := from; i < len(f.stages); i++ {
+		switch s := &f.stages[i]; {
+		case s.join != nil:
+			return f.probe(i, row)
+		case s.out != nil:
+			if err := ex.evalAll(s.exprs, row, s.out); err != nil {
+				return err
+			}
+			row = s.out
+		default:
 			if ok, err := ex.holds(s.cond, row); !ok || err != nil {
 				return err
 			}
-			continue
 		}
-		if err := ex.evalAll(s.exprs, row, s.out); err != nil {
-			return err
-		}
-		row = s.out
 	}
 	return f.sink(row)
 }
 
-// readFeed takes in all rows of the feed.
-func (o *hashAggregate) readFeed(ctx context.Context) error {
-	spans, err := o.feed.scan.evalSpans()
+// probe passes the rows that a join, the stage at, makes of a left row.
+func (f *feed) probe(at int, row types.Row) error {
+	j, ex := f.stages[at].join, f.scan.ex
+	key, hasNull, err := j.left.keys.eval(&ex.ev, row)
 	if err != nil {
 		return err
 	}
-	o.feed.sink = o.takeFed
-	o.ex.ev.Ctx = ctx
-	if workers := o.node.Workers(o.ex.rt.Parallel); workers > 0 {
-		if done, err := o.readParallel(ctx, spans, workers); done || err != nil {
-			return err
+	j.setLeft(row)
+	found := false
+	if !hasNull {
+		j.key, j.hash = key, j.left.keys.hash(key)
+		for e := j.table.first(j.hash); e != 0; e = j.table.after(e, j.hash) {
+			if err := ex.tick(ex.ev.Ctx); err != nil {
+				return err
+			}
+			if !j.sameKey(e) {
+				continue
+			}
+			if ok, err := j.matches(j.build.rows[e-1]); err != nil {
+				return err
+			} else if !ok {
+				continue
+			}
+			switch found = true; j.kind {
+			case planner.SemiJoin:
+				return f.push(at+1, j.leftOnly())
+			case planner.AntiJoin:
+				return nil
+			}
+			if err := f.push(at+1, j.joined); err != nil {
+				return err
+			}
 		}
 	}
-	n, err := o.ex.txn.Walk(ctx, spans, o.feed.walk(o.countsRows()))
-	if err == nil && o.countsRows() {
-		o.addRows(n)
+	if out := j.unmatched(); !found && out != nil {
+		return f.push(at+1, out)
 	}
-	return err
+	return nil
+}
+
+// borrow lets the joins of a worker's feed probe the tables of the session's; giveBack ends it.
+func (f *feed) borrow(from *feed) {
+	for i := range f.stages {
+		if j := f.stages[i].join; j != nil {
+			own := from.stages[i].join
+			j.table, j.build.rows, j.keys.rows = own.table, own.build.rows, own.keys.rows
+		}
+	}
+}
+
+func (f *feed) giveBack() {
+	for i := range f.stages {
+		if j := f.stages[i].join; j != nil {
+			j.table, j.build.rows, j.keys.rows = hashTable{}, nil, nil
+		}
+	}
+}
+
+// readFeed takes in all rows of the feed; done is false if there is none at this time.
+func (o *hashAggregate) readFeed(ctx context.Context) (done bool, err error) {
+	d := o.divided()
+	return o.feed.read(ctx, &d, o.node.Workers(o.ex.rt.Parallel))
+}
+
+// divided describes how workers aggregate.
+func (o *hashAggregate) divided() divided {
+	o.feed.sink = o.takeFed
+	d := divided{feed: o.feed, part: o.part, attempt: o.attempt, absorb: o.absorb}
+	if o.countsRows() {
+		d.counted = o.addRows
+	}
+	return d
+}
+
+// part makes an aggregate of a part of the rows in a worker's execution.
+func (o *hashAggregate) part(ex *execution) (part, error) {
+	input, err := ex.build(o.node.Input)
+	if err != nil {
+		return nil, err
+	}
+	w := newAggregate(ex, input, o.node).(*hashAggregate)
+	w.partial = true
+	return w, w.beginScalar()
+}
+
+// attempt is divided's.
+func (o *hashAggregate) attempt(begin bool) error {
+	if o.partial = begin; begin {
+		return nil
+	}
+	err := o.dropGroups()
+	o.groups.reset()
+	return firstError(err, o.beginScalar())
 }
 
 // takeFed takes in a row of the feed.

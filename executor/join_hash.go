@@ -16,6 +16,8 @@ import (
 type hashJoin struct {
 	joinOutput
 	left, right keyedInput
+	node        *planner.HashJoin
+	feed        *feed // where right rows come from in any order; nil: from right
 
 	table   hashTable // entry e is row e-1 of build
 	build   rowBuffer
@@ -40,7 +42,10 @@ func newHashJoin(ex *execution, left, right Operator, n *planner.HashJoin) *hash
 	j := &hashJoin{
 		joinOutput: newJoinOutput(ex, n.Kind, n.On, len(n.Left.Columns()), len(n.Right.Columns())),
 		left:       newKeyedInput(ex, left, n.LeftKeys), right: newKeyedInput(ex, right, n.RightKeys),
-		build: rowBuffer{mem: &ex.mem}, keys: rowBuffer{mem: &ex.mem},
+		build: rowBuffer{mem: &ex.mem}, keys: rowBuffer{mem: &ex.mem}, node: n,
+	}
+	if n.Build.Fed {
+		j.feed = newFeed(right)
 	}
 	stored := append(typesOf(n.Left), typesOf(n.Right)...)
 	j.mayNot = !storable(stored) || !storable(j.left.keys.types) || !storable(j.right.keys.types)
@@ -123,6 +128,11 @@ func (j *hashJoin) nextOfBlock(ctx context.Context) (types.Row, error) {
 // the end.
 func (j *hashJoin) fill(ctx context.Context) (all bool, err error) {
 	full := j.kind == planner.FullJoin
+	if j.feed != nil {
+		if all, err := j.fillFed(ctx); all || err != nil {
+			return all, err
+		}
+	}
 	for {
 		if !j.mayNot && j.ex.mem.crowded(j.build.held+j.keys.held) {
 			break

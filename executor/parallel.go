@@ -14,13 +14,15 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// An aggregate over a large table is computed by several goroutines, the session's own among them: each reads a part of the keys into an
-// aggregate of its own, and the results are combined.
+// Aggregates, selections of the first rows, and hash tables over a large table are computed by several goroutines, the session's own among
+// them: each reads a part of the keys into an operator of its own, and the results are combined.
 //
 //	sharedSpans ──▶ session's goroutine: feed ─▶ hashAggregate ◀─┐
 //	     ▲ │                                                    │ absorb
 //	     │ └─────▶ worker: feed ─▶ hashAggregate ───────────────┘
 //	     └─ who has a span gives half of what is left of it to one who has none
+//
+// Joins between the scan and the operator are probed by each; their tables are built before, and shared.
 //
 // Workers have an execution of their own, with a reader of the same snapshot and a share of the statement's memory. They change nothing
 // that others see. So if any part fails, or does not fit into its memory, everything is read again by the session's goroutine alone: it can use
@@ -102,9 +104,28 @@ func (s *sharedSpans) end() {
 	s.wake.Broadcast()
 }
 
-// aggregateWorker computes an aggregate over a part of the rows.
-type aggregateWorker struct {
-	agg     *hashAggregate
+// divided describes work on the rows of a feed that several goroutines can do.
+type divided struct {
+	feed *feed
+	// counted, if given, takes the number of pairs instead of rows.
+	counted func(n int64)
+	// part makes what does the same in a worker's execution, and absorb takes over what it has got.
+	part   func(ex *execution) (part, error)
+	absorb func(ctx context.Context, from part) error
+	// attempt is called before the session's goroutine takes a part of the rows, and with begin false if they have to be read again.
+	attempt func(begin bool) error
+}
+
+// part is an operator that takes a part of the rows. What does not fit into memory ends the attempt.
+type part interface {
+	divided() divided
+	Close() error
+}
+
+// worker is a part with its execution.
+type worker struct {
+	part
+	work    divided
 	reader  percolator.Reader
 	ex      execution
 	rt      Runtime
@@ -113,33 +134,29 @@ type aggregateWorker struct {
 	bug     any // what it has panicked with
 }
 
-// newWorker makes a worker with a share of the memory; nil if the transaction or the plan admits none.
-func (o *hashAggregate) newWorker(ctx context.Context, sharers int) (*aggregateWorker, error) {
-	reader := o.ex.txn.Beside()
+// newWorker makes a worker with a share of the memory; nil if the transaction admits none.
+func (ex *execution) newWorker(ctx context.Context, sharers int, d *divided) (*worker, error) {
+	reader := ex.txn.Beside()
 	if reader == nil {
 		return nil, nil
 	}
-	w := &aggregateWorker{reader: reader, rt: *o.ex.rt, ex: execution{plan: o.ex.plan}}
-	w.account = o.ex.rt.Env.Memory.Sibling()
-	w.rt.Txn, w.rt.Scratch, w.rt.MemoryLimitBytes = nil, nil, max(o.ex.mem.limit/int64(sharers), 1)
-	w.rt.Env = o.ex.rt.Env.Beside(ctx, &w.account)
+	w := &worker{reader: reader, rt: *ex.rt, ex: execution{plan: ex.plan}}
+	w.account = ex.rt.Env.Memory.Sibling()
+	w.rt.Txn, w.rt.Scratch, w.rt.MemoryLimitBytes = nil, nil, max(ex.mem.limit/int64(sharers), 1)
+	w.rt.Env = ex.rt.Env.Beside(ctx, &w.account)
 	w.ex.bind(&w.rt)
 	w.ex.ev.Ctx = ctx
-	input, err := w.ex.build(o.node.Input)
-	if err != nil {
+	var err error
+	if w.part, err = d.part(&w.ex); err != nil {
 		return nil, err
 	}
-	w.agg, _ = newAggregate(&w.ex, input, o.node).(*hashAggregate)
-	if w.agg == nil || w.agg.feed == nil {
-		return nil, nil
-	}
-	w.agg.divided = true
-	w.agg.feed.sink = w.agg.takeFed
-	return w, w.agg.beginScalar()
+	w.work = w.divided()
+	w.work.feed.borrow(d.feed)
+	return w, nil
 }
 
 // run reads spans until there are none.
-func (w *aggregateWorker) run(ctx context.Context, spans *sharedSpans) {
+func (w *worker) run(ctx context.Context, spans *sharedSpans) {
 	defer func() {
 		if p := recover(); p != nil {
 			w.bug = fmt.Sprintf("%v, in a worker of the statement:\n%s", p, debug.Stack())
@@ -148,21 +165,21 @@ func (w *aggregateWorker) run(ctx context.Context, spans *sharedSpans) {
 			spans.end()
 		}
 	}()
-	w.err = w.agg.readShared(ctx, w.reader, spans)
+	w.err = w.work.readShared(ctx, w.reader, spans)
 }
 
 // close frees what the worker holds.
-func (w *aggregateWorker) close() error {
-	err := w.agg.Close()
+func (w *worker) close() error {
+	w.work.feed.giveBack()
+	err := w.Close()
 	w.ex.unbind()
 	w.account.Close()
 	return err
 }
 
 // readShared takes in spans until there are none.
-func (o *hashAggregate) readShared(ctx context.Context, reader percolator.Reader, spans *sharedSpans) error {
-	counting := o.countsRows()
-	walk := o.feed.walk(counting)
+func (d *divided) readShared(ctx context.Context, reader percolator.Reader, spans *sharedSpans) error {
+	walk := d.feed.walk(d.counted != nil)
 	walk.Rest = spans.rest
 	for {
 		span, ok := spans.take()
@@ -173,64 +190,59 @@ func (o *hashAggregate) readShared(ctx context.Context, reader percolator.Reader
 		if err != nil {
 			return err
 		}
-		if counting {
-			o.addRows(n)
+		if d.counted != nil {
+			d.counted(n)
 		}
 	}
 }
 
 // readParallel takes in the rows of spans with so many workers, but no more than there are processors for. done is false if that was not
-// possible, in which case o is as it was.
-func (o *hashAggregate) readParallel(ctx context.Context, spans []kv.Span, workers int) (done bool, err error) {
-	if workers = min(workers, runtime.NumCPU()-1); o.ex.rt.Parallel.SetupCost == 0 {
+// possible, in which case nothing has been taken in.
+func (ex *execution) readParallel(ctx context.Context, spans []kv.Span, workers int, d *divided) (done bool, err error) {
+	if workers = min(workers, runtime.NumCPU()-1); ex.rt.Parallel.SetupCost == 0 {
 		workers = max(workers, 1) // as tests have it
 	}
-	if workers == 0 || len(spans) == 0 || len(o.ex.ev.Outer) > 0 {
+	if workers == 0 || len(spans) == 0 || len(ex.ev.Outer) > 0 {
 		return false, nil
 	}
-	team := make([]*aggregateWorker, 0, workers)
+	team := make([]*worker, 0, workers)
 	defer func() {
 		for _, w := range team {
 			err = firstError(err, w.close())
 		}
 	}()
 	for range workers {
-		w, err := o.newWorker(ctx, workers+1)
-		if w != nil {
-			team = append(team, w)
-		}
+		w, err := ex.newWorker(ctx, workers+1, d)
 		if w == nil || err != nil {
 			return false, err
 		}
+		team = append(team, w)
 	}
-	shared := newSharedSpans(o.clipped(ctx, spans), workers+1)
-	if err = o.readTogether(ctx, shared, team); err == nil {
+	if err := d.attempt(true); err != nil {
+		return false, err
+	}
+	if err = ex.readTogether(ctx, newSharedSpans(ex.clipped(ctx, spans), workers+1), team, d); err == nil {
 		return true, nil
 	}
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	err = o.dropGroups()
-	o.groups.reset()
-	return false, firstError(err, o.beginScalar())
+	return false, d.attempt(false)
 }
 
 // readTogether runs the workers and itself reads beside them, and then takes over what they have.
-func (o *hashAggregate) readTogether(caller context.Context, spans *sharedSpans, team []*aggregateWorker) error {
+func (ex *execution) readTogether(caller context.Context, spans *sharedSpans, team []*worker, d *divided) error {
 	ctx, cancel := context.WithCancel(caller)
 	var running sync.WaitGroup
-	finish := func() {
+	defer func() { // also in a panic
 		spans.end()
 		cancel()
 		running.Wait()
-	}
-	defer finish() // also in a panic
+	}()
 	for _, w := range team {
 		running.Go(func() { w.run(ctx, spans) })
 	}
-	o.divided = true
-	defer func() { o.divided = false }()
-	if err := o.readShared(ctx, o.ex.txn, spans); err != nil {
+	if err := d.readShared(ctx, ex.txn, spans); err != nil {
 		return err
 	}
 	running.Wait()
@@ -241,15 +253,29 @@ func (o *hashAggregate) readTogether(caller context.Context, spans *sharedSpans,
 		if w.err != nil {
 			return w.err
 		}
-		if err := o.absorb(caller, w.agg); err != nil {
+		if err := d.absorb(caller, w.part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// absorb adds the groups of another aggregate of the same node.
-func (o *hashAggregate) absorb(ctx context.Context, from *hashAggregate) error {
+// clipped returns spans without what lies behind the last key: the middle of what is left is not the middle of the keys otherwise.
+func (ex *execution) clipped(ctx context.Context, spans []kv.Span) []kv.Span {
+	n := len(spans) - 1
+	it := ex.txn.Scan(ctx, spans[n], percolator.ScanOptions{Reverse: true, PageHint: 1, KeysOnly: true})
+	defer it.Close()
+	if !it.Next(ctx) {
+		return spans // The readers get the error, if there is one.
+	}
+	out := append([]kv.Span(nil), spans...)
+	out[n].End = append(append([]byte(nil), it.Key()...), 0)
+	return out
+}
+
+// absorb is divided's: it adds the groups of an aggregate of the same node.
+func (o *hashAggregate) absorb(ctx context.Context, other part) error {
+	from := other.(*hashAggregate)
 	for i, state := range from.states {
 		if err := o.ex.tick(ctx); err != nil {
 			return err
@@ -268,17 +294,4 @@ func (o *hashAggregate) absorb(ctx context.Context, from *hashAggregate) error {
 		}
 	}
 	return nil
-}
-
-// clipped returns spans without what lies behind the last key: the middle of what is left is not the middle of the keys otherwise.
-func (o *hashAggregate) clipped(ctx context.Context, spans []kv.Span) []kv.Span {
-	n := len(spans) - 1
-	it := o.ex.txn.Scan(ctx, spans[n], percolator.ScanOptions{Reverse: true, PageHint: 1, KeysOnly: true})
-	defer it.Close()
-	if !it.Next(ctx) {
-		return spans // The readers get the error, if there is one.
-	}
-	out := append([]kv.Span(nil), spans...)
-	out[n].End = append(append([]byte(nil), it.Key()...), 0)
-	return out
 }

@@ -27,11 +27,33 @@ func parallelAggregate(t testing.TB, scan *planner.Scan, grouped bool, cond expr
 	return n
 }
 
-// Goal: workers change nothing but the order of groups. Method: random tables and filters, aggregated with up to four workers and with none; the
+// parallelJoin is an aggregate over a join of a table with itself.
+func parallelJoin(t testing.TB, kind planner.JoinKind, left, right *planner.Scan, cond expr.Scalar) *planner.Aggregate {
+	left.Est, right.Est = planner.Estimate{Rows: 1000, Cost: 1000}, planner.Estimate{Rows: 1000, Cost: 1000}
+	filter := &planner.Filter{Base: planner.Base{Out: right.Out, Est: right.Est}, Input: right, Cond: cond}
+	join := &planner.HashJoin{Kind: kind, Left: left, Right: filter, LeftKeys: []expr.Scalar{intCol(1)}, RightKeys: []expr.Scalar{intCol(1)}}
+	join.Base, join.Est = ints(6), left.Est
+	sum := call(t, "sum", intCol(0))
+	if kind == planner.SemiJoin || kind == planner.AntiJoin {
+		join.Out = left.Out
+	} else {
+		sum = call(t, "sum", intCol(5))
+	}
+	return &planner.Aggregate{Base: ints(3), Input: join, Scalar: true, Aggs: []planner.AggregateCall{call(t, "count"), sum, call(t, "max", intCol(2))}}
+}
+
+// parallelTop selects rows of a table by value, then by id.
+func parallelTop(scan *planner.Scan, limit int) *planner.TopN {
+	scan.Est = planner.Estimate{Rows: 1000, Cost: 1000}
+	return &planner.TopN{Base: planner.Base{Out: scan.Out}, Input: scan, Limit: lit(limit), Offset: lit(3),
+		Keys: []planner.SortKey{key(2, types.TInt8, true, false), key(0, types.TInt8, false, false)}}
+}
+
+// Goal: workers change nothing but the order of groups. Method: random tables and filters, aggregated, joined and selected from with up to four workers and with none; the
 // memory is enough, or so little that the rows are read again without workers.
 func TestWorkersAggregateLikeOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	for round := range 60 {
+	for round := range 120 {
 		table, txn := testTable(7, 1, "id int", "g int", "v int"), newMemTxn()
 		rt := testRuntime(txn, table)
 		in := NewInserter(table, nil, nil, rt)
@@ -49,14 +71,22 @@ func TestWorkersAggregateLikeOne(t *testing.T) {
 			}
 		}
 		limit := int64(rng.IntN(3))
-		plan := planOf(parallelAggregate(t, wholeScan(table, &table.Primary), round%2 == 0, cond(func(row types.Row) bool {
-			return row[2].IsNull() || row[2].Int()%3 < limit
-		})))
+		some := cond(func(row types.Row) bool { return row[2].IsNull() || row[2].Int()%3 < limit })
+		whole := func() *planner.Scan { return wholeScan(table, &table.Primary) }
+		plan := planOf(parallelAggregate(t, whole(), round%4 == 0, some))
+		switch round % 4 {
+		case 2:
+			plan = planOf(parallelJoin(t, []planner.JoinKind{planner.InnerJoin, planner.LeftJoin, planner.SemiJoin, planner.AntiJoin}[rng.IntN(4)], whole(), whole(), some))
+		case 3:
+			plan = planOf(parallelTop(whole(), rng.IntN(30)))
+		}
 		want, _, err := runPlan(plan, rt)
 		if err != nil {
 			t.Fatal(err)
 		}
-		slices.Sort(want)
+		if round%4 != 3 {
+			slices.Sort(want)
+		}
 		txn.beside = true
 		for workers := range 4 {
 			rt.Parallel, rt.MemoryLimitBytes = planner.Parallelism{Workers: workers + 1}, []int64{0, 64 << 10}[rng.IntN(2)]
@@ -65,7 +95,10 @@ func TestWorkersAggregateLikeOne(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if slices.Sort(got); !slices.Equal(got, want) {
+			if _, ordered := plan.Root.(*planner.TopN); !ordered {
+				slices.Sort(got)
+			}
+			if !slices.Equal(got, want) {
 				t.Fatalf("round %d, %d workers:\n got %q\nwant %q", round, workers+1, got, want)
 			}
 		}

@@ -14,7 +14,9 @@ import (
 // its bytes, which are overwritten by a row that precedes it, so memory is bounded by the limit, not by the input.
 type topN struct {
 	ex            *execution
+	node          *planner.TopN
 	input         Operator
+	feed          *feed // where rows come from in any order; nil: from input
 	order         ordering
 	limit, offset expr.Scalar
 
@@ -60,10 +62,12 @@ func (h *topHeap) compare(a, b *sorted) int {
 
 func newTopN(ex *execution, input Operator, n *planner.TopN) *topN {
 	o := &topN{
-		ex: ex, input: input, order: newRowOrdering(n.Keys), limit: n.Limit, offset: n.Offset,
+		ex: ex, node: n, input: input, order: newRowOrdering(n.Keys), limit: n.Limit, offset: n.Offset,
 		key: make(types.Row, len(n.Keys)),
 	}
-	o.heap.order = &o.order
+	if o.heap.order = &o.order; n.Fed {
+		o.feed = newFeed(input)
+	}
 	return o
 }
 
@@ -80,10 +84,15 @@ func (o *topN) Open(ctx context.Context) error {
 }
 
 func (o *topN) Close() error {
+	o.drop()
+	return o.input.Close()
+}
+
+// drop forgets all rows.
+func (o *topN) drop() {
 	o.heap.places = nil
 	o.ex.mem.shrink(o.held)
 	o.held = 0
-	return o.input.Close()
 }
 
 func (o *topN) Next(ctx context.Context) (types.Row, error) {
@@ -101,13 +110,30 @@ func (o *topN) Next(ctx context.Context) (types.Row, error) {
 }
 
 func (o *topN) fill(ctx context.Context) error {
+	if err := o.read(ctx); err != nil {
+		return err
+	}
+	slices.SortFunc(o.heap.places, func(a, b place) int { return o.heap.compare(&a.sorted, &b.sorted) })
+	o.at = int(min(o.skip, int64(len(o.heap.places))))
+	o.ready = true
+	return nil
+}
+
+// read offers all rows.
+func (o *topN) read(ctx context.Context) error {
+	if o.feed != nil {
+		d := o.divided()
+		if done, err := o.feed.read(ctx, &d, o.node.Workers(o.ex.rt.Parallel)); done || err != nil {
+			return err
+		}
+	}
 	for {
 		row, err := o.input.Next(ctx)
 		if err != nil {
 			return err
 		}
 		if row == nil {
-			break
+			return nil
 		}
 		if err := o.ex.tick(ctx); err != nil {
 			return err
@@ -116,9 +142,43 @@ func (o *topN) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	slices.SortFunc(o.heap.places, func(a, b place) int { return o.heap.compare(&a.sorted, &b.sorted) })
-	o.at = int(min(o.skip, int64(len(o.heap.places))))
-	o.ready = true
+}
+
+// divided describes how workers select rows.
+func (o *topN) divided() divided {
+	o.feed.sink = o.offer
+	return divided{feed: o.feed, part: o.part, attempt: o.attempt, absorb: o.absorb}
+}
+
+// part makes a selection from a part of the rows in a worker's execution.
+func (o *topN) part(ex *execution) (part, error) {
+	input, err := ex.build(o.node.Input)
+	if err != nil {
+		return nil, err
+	}
+	w := newTopN(ex, input, o.node)
+	w.want = o.want
+	return w, nil
+}
+
+// attempt is divided's.
+func (o *topN) attempt(begin bool) error {
+	if !begin {
+		o.drop()
+	}
+	return nil
+}
+
+// absorb is divided's.
+func (o *topN) absorb(ctx context.Context, from part) error {
+	for i := range from.(*topN).heap.places {
+		if err := o.ex.tick(ctx); err != nil {
+			return err
+		}
+		if err := o.offer(from.(*topN).heap.places[i].key[o.order.width:]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -273,7 +273,7 @@ var joinNames = [...]string{InnerJoin: "", LeftJoin: "Left", FullJoin: "Full", S
 func (x *explainer) describeJoin(n Node) string {
 	switch n := n.(type) {
 	case *HashJoin:
-		return joinNames[n.Kind] + "HashJoin" + x.pairs(n.LeftKeys, n.RightKeys) + x.on(n.On)
+		return joinNames[n.Kind] + "HashJoin" + x.pairs(n.LeftKeys, n.RightKeys) + x.on(n.On) + workers(n.Workers(x.opts.Parallel))
 	case *MergeJoin:
 		return joinNames[n.Kind] + "MergeJoin" + x.pairs(n.LeftKeys, n.RightKeys) + x.on(n.On)
 	case *LookupJoin:
@@ -342,7 +342,7 @@ func (x *explainer) describeShape(n Node) string {
 		}
 		return s
 	case *TopN:
-		return "TopN" + x.limit(n.Limit, n.Offset) + " by " + x.keys(n.Keys)
+		return "TopN" + x.limit(n.Limit, n.Offset) + " by " + x.keys(n.Keys) + workers(n.Workers(x.opts.Parallel))
 	case *Limit:
 		s := "Limit" + x.limit(n.Limit, n.Offset)
 		if n.Ties != nil {
@@ -393,10 +393,14 @@ func (x *explainer) aggregate(n *Aggregate) string {
 	if len(parts) > 0 {
 		s += ": " + strings.Join(parts, ", ")
 	}
-	if workers := n.Workers(x.opts.Parallel); workers > 0 {
-		s += "  Workers Planned: " + strconv.Itoa(workers)
+	return s + workers(n.Workers(x.opts.Parallel))
+}
+
+func workers(n int) string {
+	if n == 0 {
+		return ""
 	}
-	return s
+	return "  Workers Planned: " + strconv.Itoa(n)
 }
 
 func (x *explainer) call(c *AggregateCall) string {

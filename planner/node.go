@@ -177,6 +177,7 @@ type (
 		Left, Right         Node
 		LeftKeys, RightKeys []expr.Scalar // pairwise equal types; each over its own side's row
 		On                  expr.Scalar   // further condition; nil: none
+		Build               Feed          // of the right side
 	}
 	// MergeJoin joins sides that both arrive ordered by their keys.
 	MergeJoin struct {
@@ -294,9 +295,7 @@ type (
 		Ordered bool
 		// Empties are the keys of groups that there are even of no input: those of empty grouping sets.
 		Empties []types.Row
-		// AnyOrder: the results are the same in whatever order the rows arrive. Parallel: they can also be computed from parts of the
-		// rows by several goroutines, see Workers.
-		AnyOrder, Parallel bool
+		Feed
 	}
 	// Expand yields each row once for each grouping set: followed by Keys, those that are not of the set NULL, then the
 	// set's Marks, and the set's number.
@@ -330,6 +329,7 @@ type (
 		Input         Node
 		Keys          []SortKey
 		Limit, Offset expr.Scalar
+		Feed
 	}
 	// Limit skips Offset rows and passes Limit rows; nil means 0 and all.
 	Limit struct {

@@ -13,70 +13,127 @@ type Parallelism struct {
 }
 
 // parallelGroup is how many rows a group must have on average for workers to be worth it: each has groups of its own, which are combined.
-const parallelGroup = 32
+// The rows of a hash table's side are copied once more: at most one of that many rows that are read.
+const (
+	parallelGroup = 32
+	parallelBuild = 4
+)
 
 // parallelCosts relates parallel_setup_cost, which starts processes in PostgreSQL, to the cost of reading a row here: by default 10,000
 // rows, about a millisecond, are worth another goroutine.
 const parallelCosts = 10
 
-// Workers returns how many goroutines compute the aggregate beside the session's own; 0: none.
-func (n *Aggregate) Workers(p Parallelism) int {
-	in := n.Input.Estimate()
-	if !n.Parallel || in.Cost < parallelCosts*p.SetupCost || in.Rows < parallelGroup*n.Est.Rows && p.SetupCost > 0 {
+// feedCost is the estimated cost of an input from which on a feed is worth its setup.
+const feedCost = 256
+
+// Feed says how an operator that reads all of its input may take the rows, other than one after the other.
+type Feed struct {
+	// Fed: it takes them in any order, and to compute them needs nothing that is read, so that the store can pass them as it comes to
+	// them. Parallel: they can also come from parts of the table by several goroutines.
+	Fed, Parallel bool
+}
+
+// of returns the number of workers that take the rows of in.
+func (p Parallelism) of(f Feed, in Node) int {
+	if !f.Parallel || in.Estimate().Cost < parallelCosts*p.SetupCost {
 		return 0
 	}
 	return max(p.Workers, 0)
 }
 
-// setParallel sets AnyOrder and Parallel.
-func (n *Aggregate) setParallel() {
-	n.AnyOrder, n.Parallel = !n.Ordered, !n.Ordered && len(n.Empties) == 0
-	for i := range n.Aggs {
-		c := &n.Aggs[i]
-		if c.Func.Combine == nil || len(c.OrderBy) > 0 || len(c.Direct) > 0 {
-			n.AnyOrder = false
-		}
-		n.Parallel = n.Parallel && !c.Distinct && parallelSafe(c.Filter) && allParallelSafe(c.Args)
+// Workers returns how many goroutines compute the aggregate beside the session's own; 0: none.
+func (n *Aggregate) Workers(p Parallelism) int {
+	if n.Input.Estimate().Rows < parallelGroup*n.Est.Rows && p.SetupCost > 0 {
+		return 0
 	}
-	n.Parallel = n.Parallel && n.AnyOrder && allParallelSafe(n.GroupBy) && parallelRows(n.Input)
+	return p.of(n.Feed, n.Input)
 }
 
-// parallelRows reports whether the rows of a node can be computed by several goroutines, each from a part of a table.
-func parallelRows(n Node) bool {
+// Workers returns how many goroutines select rows beside the session's own; 0: none.
+func (n *TopN) Workers(p Parallelism) int { return p.of(n.Feed, n.Input) }
+
+// Workers returns how many goroutines read the right side beside the session's own; 0: none.
+func (n *HashJoin) Workers(p Parallelism) int {
+	if in := n.Right.Estimate(); in.Cost < parallelBuild*in.Rows && p.SetupCost > 0 {
+		return 0
+	}
+	return p.of(n.Build, n.Right)
+}
+
+// setFeed sets how an aggregate takes its rows.
+func (n *Aggregate) setFeed() {
+	n.Feed = feedOf(n.Input)
+	n.Parallel = n.Parallel && len(n.Empties) == 0 && allSafe(n.GroupBy, false)
+	n.Fed = n.Fed && !n.Ordered && allSafe(n.GroupBy, true)
+	for i := range n.Aggs {
+		c := &n.Aggs[i]
+		n.Fed = n.Fed && c.Func.Combine != nil && len(c.OrderBy) == 0 && len(c.Direct) == 0 && safe(c.Filter, true) && allSafe(c.Args, true)
+		n.Parallel = n.Parallel && !c.Distinct && safe(c.Filter, false) && allSafe(c.Args, false)
+	}
+	n.Parallel = n.Parallel && n.Fed
+}
+
+// setFeed sets how a selection of the first rows takes its rows.
+func (n *TopN) setFeed() {
+	n.Feed = feedOf(n.Input)
+	for i := range n.Keys {
+		n.Fed = n.Fed && safe(n.Keys[i].Expr, true)
+		n.Parallel = n.Parallel && n.Fed && safe(n.Keys[i].Expr, false)
+	}
+}
+
+// setFeed sets how a hash join takes the rows of its right side.
+func (n *HashJoin) setFeed() {
+	n.Build = feedOf(n.Right)
+	n.Build.Fed = n.Build.Fed && n.Kind != FullJoin && allSafe(n.RightKeys, true)
+	n.Build.Parallel = n.Build.Parallel && n.Build.Fed && allSafe(n.RightKeys, false)
+}
+
+func feedOf(in Node) Feed {
+	return Feed{Fed: in.Estimate().Cost >= feedCost && feeds(in, true), Parallel: feeds(in, false)}
+}
+
+// feeds reports whether a node is a scan, or above one, whose rows can be passed to a function.
+func feeds(n Node, outer bool) bool {
 	switch n := n.(type) {
 	case *Scan:
-		return !n.Fetch && !n.WholeKeys && parallelSafe(n.Filter)
+		return !n.Fetch && !n.WholeKeys && !n.Reverse && safe(n.Filter, outer)
 	case *Filter:
-		return parallelSafe(n.Cond) && parallelRows(n.Input)
+		return safe(n.Cond, outer) && feeds(n.Input, outer)
 	case *Project:
-		return allParallelSafe(n.Exprs) && parallelRows(n.Input)
+		return allSafe(n.Exprs, outer) && feeds(n.Input, outer)
+	case *HashJoin:
+		return n.Kind != FullJoin && safe(n.On, outer) && allSafe(n.LeftKeys, outer) && feeds(n.Left, outer)
 	}
 	return false
 }
 
-func allParallelSafe(es []expr.Scalar) bool {
+func allSafe(es []expr.Scalar, outer bool) bool {
 	for _, e := range es {
-		if !parallelSafe(e) {
+		if !safe(e, outer) {
 			return false
 		}
 	}
 	return true
 }
 
-// parallelSafe reports whether an expression needs nothing but its row, the statement's parameters and the session's formats.
-func parallelSafe(e expr.Scalar) bool {
-	safe := true
+// safe reports whether an expression needs nothing but its row, the statement's parameters, the session's formats and, if outer is set, the
+// rows of enclosing queries: neither the catalog nor the session, and it reads no table.
+func safe(e expr.Scalar, outer bool) bool {
+	ok := true
 	expr.Walk(e, func(x expr.Scalar) bool {
 		switch x := x.(type) {
-		case *expr.Outer, *expr.Parse:
-			safe = false
+		case *expr.Outer:
+			ok = outer
+		case *expr.Parse:
+			ok = false
 		case *expr.Call:
-			safe = safe && x.Fn.Volatility == builtin.Immutable
+			ok = x.Fn.Volatility == builtin.Immutable
 		case *expr.Cast:
-			safe = safe && (x.Fn == nil || x.Fn.Volatility() == builtin.Immutable)
+			ok = x.Fn == nil || x.Fn.Volatility() == builtin.Immutable
 		}
-		safe = safe && expr.SubqueryOf(x) == nil
-		return safe
+		ok = ok && expr.SubqueryOf(x) == nil
+		return ok
 	})
-	return safe
+	return ok
 }

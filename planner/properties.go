@@ -51,12 +51,16 @@ func setProperties(n Node, alone bool) {
 		props.ReadsAhead = alone && !n.Fetch && !n.WholeKeys && (len(n.Spans) == 0 || len(n.Spans) == 1 && !hasEach(&n.Spans[0]))
 	case *Values:
 		props.AtMostOne = len(n.Rows) <= 1
-	case *Filter, *Project, *Limit, *TopN, *Sort, *WindowAgg:
+	case *Filter, *Project, *Limit, *Sort, *WindowAgg:
 		*props = n.Children()[0].base().Props
+	case *TopN:
+		*props = n.Input.base().Props
+		n.setFeed()
 	case *LockRows:
 		*props = n.Input.base().Props
 		props.ReadsAhead = false
 	case *HashJoin:
+		n.setFeed()
 		props.EachRowOnce = keepsLeft(n.Kind, n.Left)
 	case *MergeJoin:
 		props.EachRowOnce = keepsLeft(n.Kind, n.Left)
@@ -68,7 +72,7 @@ func setProperties(n Node, alone bool) {
 		n.Unique = len(n.Keys) == len(n.Index.Columns) && n.uniqueIndex()
 		props.EachRowOnce = keepsLeft(n.Kind, n.Left)
 	case *Aggregate:
-		n.setParallel()
+		n.setFeed()
 	case *Insert:
 		n.Direct = !hasSubquery(n.Returning) && !readsInPolicies(n.Policies)
 		if c := n.OnConflict; c != nil {
