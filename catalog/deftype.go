@@ -38,6 +38,8 @@ type TypeDescriptor struct {
 	MultirangeID uint64 `json:",omitempty"`
 	Difference   string `json:",omitempty"`
 	Comment      string `json:",omitempty"`
+	// Relation is the relation whose row type it is. Such a descriptor is computed, not stored; it has no privileges of its own.
+	Relation *TableDescriptor `json:"-"`
 
 	def *types.Defined
 }
@@ -75,91 +77,56 @@ func (d *TypeDescriptor) hasPrivilegesOf(other *TypeDescriptor) bool {
 	return bytes.Equal(encode(&d.Owned), encode(&other.Owned))
 }
 
-// define makes def, and that of the types on which it depends.
-func (d *TypeDescriptor) define(all *Types) {
-	if d.def != nil {
-		return
-	}
-	if below := all.byOID[d.Parent.OID]; below != nil {
-		below.define(all)
-	}
-	if d.def != nil {
-		return // A range type has defined its multirange type.
-	}
-	fields := slices.Clone(d.Fields)
-	for i := range fields {
-		if of := all.byOID[fields[i].Type.OID]; of != nil {
-			of.define(all)
-		}
-		fields[i].Type = all.Complete(fields[i].Type)
-	}
-	d.def = types.NewDefined(&types.Defined{
-		OID: types.OID(d.ID), Array: types.OID(d.ArrayID), Kind: d.Kind, Version: d.Version,
-		Schema: d.Schema, Name: d.Name, ArrayName: d.ArrayName, Labels: d.Labels,
-		Parent: all.Complete(d.Parent), Default: d.Default, NotNull: d.NotNull, Checks: d.Checks,
-		Fields: fields,
-	})
-	if multi := all.byOID[types.OID(d.MultirangeID)]; d.Kind == types.RangeKind && multi != nil {
-		multi.def = types.NewDefined(&types.Defined{
-			OID: types.OID(multi.ID), Array: types.OID(multi.ArrayID), Kind: multi.Kind, Version: multi.Version,
-			Schema: multi.Schema, Name: multi.Name, ArrayName: multi.ArrayName,
-		})
-		types.PairRanges(d.def, multi.def, all.Complete(d.Parent))
-	}
+// Types are the types of a schema that are not PostgreSQL's own, as of one version: those that users have defined, and the row types of
+// the relations. Immutable; safe for concurrent use.
+type Types struct {
+	*definedTypes
+	rows *rowTypes // nil: none
 }
 
-// Types are the user-defined types and collations as of one schema version. Immutable; safe for concurrent use.
-type Types struct {
+// definedTypes are those that users have defined. Immutable once they are linked (linker).
+type definedTypes struct {
 	list   []*TypeDescriptor // by schema and name
 	byOID  map[types.OID]*TypeDescriptor
 	byName map[qualifiedName]types.Type
 	stored []byte // the records that they were read from
-
-	collations       []*CollationDescriptor // by OID
-	storedCollations []byte
+	// over are the relations whose row types are within them.
+	over []uint64
 }
 
 // NewTypes returns no types.
 func NewTypes() *Types {
-	return &Types{byOID: map[types.OID]*TypeDescriptor{}, byName: map[qualifiedName]types.Type{}}
+	return &Types{definedTypes: &definedTypes{byOID: map[types.OID]*TypeDescriptor{}, byName: map[qualifiedName]types.Type{}}}
 }
 
-// All lists the types by schema and name.
+// All lists the types that users have defined by schema and name. Row types are not among them.
 func (t *Types) All() []*TypeDescriptor { return t.list }
 
-// ByOID returns the type with the OID, or whose array type has it; nil if there is none.
-func (t *Types) ByOID(oid types.OID) *TypeDescriptor { return t.byOID[oid] }
+// ByOID returns the type with the OID, or whose array type has it; nil if there is none. That of a row type has a Relation.
+func (t *Types) ByOID(oid types.OID) *TypeDescriptor {
+	if d := t.byOID[oid]; d != nil {
+		return d
+	}
+	return t.rows.byOID(oid)
+}
 
 // Named returns the type of a name in a schema, which may be an array type; the zero Type if there is none.
-func (t *Types) Named(schema, name string) types.Type { return t.byName[qualifiedName{schema, name}] }
+func (t *Types) Named(schema, name string) types.Type {
+	if typ := t.byName[qualifiedName{schema, name}]; typ.Valid() {
+		return typ
+	}
+	return t.rows.named(t.definedTypes, schema, name)
+}
 
 // Complete returns typ, which may have been stored or sent by a client, with its definition.
 func (t *Types) Complete(typ types.Type) types.Type {
-	if typ.Coll != nil {
-		typ.Coll = t.collation(typ.Coll)
+	if typ.OID < types.FirstUserOID {
+		return typ
 	}
-	if d := t.byOID[typ.OID]; typ.OID >= types.FirstUserOID && d != nil {
+	if d := t.ByOID(typ.OID); d != nil {
 		typ.Def = d.def
 	}
 	return typ
-}
-
-// complete returns a relation whose columns' types have their definitions: r itself if they are right already.
-func (t *Types) complete(r *TableDescriptor) *TableDescriptor {
-	changed := r
-	for i := range r.Columns {
-		typ := r.Columns[i].Type
-		if typ.OID < types.FirstUserOID && typ.Coll == nil {
-			continue
-		}
-		if want := t.Complete(typ); want != typ {
-			if changed == r {
-				changed = r.Clone()
-			}
-			changed.Columns[i].Type = want
-		}
-	}
-	return t.completeIndexes(r, changed)
 }
 
 // sameDefinitions reports whether two schemas' types differ in nothing but owners and privileges.
@@ -175,16 +142,17 @@ func (t *Types) sameDefinitions(other *Types) bool {
 	return true
 }
 
-// FindType looks up a type of a user or an extension by name; schema "" searches the resolver's path. The zero Type: there is none.
+// FindType looks up a type of a user or an extension, or a row type, by name; schema "" searches the resolver's path. The zero Type: there
+// is none.
 func FindType(r Resolver, schema, name string) types.Type {
 	all, extensions := r.Types(), r.Extensions()
 	path := []string{schema}
-	switch {
-	case schema != "":
-	case len(all.list) == 0 && len(extensions.list) == 1:
-		return types.Type{}
-	default:
-		path = Path(r)
+	if schema == "" {
+		if path = Path(r); !slices.Contains(path, TemporarySchema) {
+			if t := all.Named(TemporarySchema, name); t.Valid() {
+				return t
+			}
+		}
 	}
 	for _, schema := range path {
 		if t := all.Named(schema, name); t.Valid() {
@@ -197,8 +165,8 @@ func FindType(r Resolver, schema, name string) types.Type {
 	return types.Type{}
 }
 
-// loadTypes reads the user-defined types. They are those of last if nothing has changed.
-func loadTypes(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (*Types, error) {
+// readTypes reads the user-defined types, which the linker completes. They are those of last if no record has changed.
+func readTypes(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (*definedTypes, error) {
 	var stored []byte
 	var ends []int
 	err := scan(ctx, r, wordType, func(_, value []byte) error {
@@ -209,13 +177,25 @@ func loadTypes(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (
 	if err != nil {
 		return nil, err
 	}
-	all, start := NewTypes(), 0
-	if err := all.loadCollations(ctx, r); err != nil {
-		return nil, err
+	if last != nil && bytes.Equal(last.types.stored, stored) {
+		return last.types.definedTypes, nil
 	}
-	if last != nil && bytes.Equal(last.types.stored, stored) && bytes.Equal(last.types.storedCollations, all.storedCollations) {
-		return last.types, nil
+	return decodeTypes(stored, ends)
+}
+
+// again returns the types of the same records, without definitions.
+func (t *definedTypes) again() (*definedTypes, error) {
+	var ends []int
+	for i, c := range t.stored {
+		if c == '\n' {
+			ends = append(ends, i+1)
+		}
 	}
+	return decodeTypes(t.stored, ends)
+}
+
+func decodeTypes(stored []byte, ends []int) (*definedTypes, error) {
+	all, start := NewTypes().definedTypes, 0
 	all.stored = stored
 	for _, end := range ends {
 		d := new(TypeDescriptor)
@@ -225,10 +205,6 @@ func loadTypes(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (
 		start = end
 		all.list = append(all.list, d)
 		all.byOID[types.OID(d.ID)], all.byOID[types.OID(d.ArrayID)] = d, d
-	}
-	for _, d := range all.list {
-		d.define(all)
-		all.byName[qualifiedName{d.Schema, d.Name}], all.byName[qualifiedName{d.Schema, d.ArrayName}] = d.def.Type(), d.def.ArrayType()
 	}
 	slices.SortFunc(all.list, func(a, b *TypeDescriptor) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
@@ -245,7 +221,7 @@ func (g *Grants) TypeACL(all *Types, t types.Type) (list acl.List, owner uint32)
 	if t.OID < types.FirstUserOID {
 		return g.EffectiveObjectACL(acl.Type, t.Info().Name), BootstrapSuperuser
 	}
-	d := all.byOID[t.OID]
+	d := all.ByOID(t.OID)
 	if d == nil {
 		return nil, BootstrapSuperuser // It has been dropped.
 	}

@@ -33,7 +33,6 @@ const (
 	wordRole      = "role"      // OID → role; 0: the settings of all roles
 	wordType      = "type"      // OID → user-defined type
 	wordExtension = "extension" // OID → installed extension
-	wordCollation = "collation" // OID → user-defined collation
 	wordDropped   = "dropped"   // id of the record → span to which no descriptor refers any more
 	// wordTemporary: id of a session's temporary relation → its process
 	wordTemporary = "temporary"

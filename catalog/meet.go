@@ -70,12 +70,9 @@ func (s *schemaSnapshot) versionOf(id uint64) uint64 {
 	return 0
 }
 
-// versionOf returns the Version of a type or collation, 0 if it does not exist.
+// versionOf returns the Version of a type, 0 if it does not exist.
 func (t *Types) versionOf(id uint64) uint64 {
 	if d := t.byOID[types.OID(id)]; d != nil {
-		return d.Version
-	}
-	if d := t.CollationByOID(uint32(id)); d != nil {
 		return d.Version
 	}
 	return 0

@@ -72,7 +72,8 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 	for _, t := range c.opts.System {
 		s.add(t)
 	}
-	if s.types, err = loadTypes(ctx, r, last); err != nil {
+	defined, err := readTypes(ctx, r, last)
+	if err != nil {
 		return nil, err
 	}
 	if s.extensions, err = loadExtensions(ctx, r, last); err != nil {
@@ -82,6 +83,9 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 		return s.addStored(key, value, last)
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := s.link(defined, last); err != nil {
 		return nil, err
 	}
 	if s.grants, err = loadGrants(ctx, r, s.schemas); err != nil {
@@ -115,7 +119,7 @@ func (s *schemaSnapshot) addStored(key, value []byte, last *schemaSnapshot) erro
 	}
 	if last != nil && bytes.Equal(last.stored[id], value) {
 		s.stored[id] = last.stored[id]
-		s.add(s.types.complete(last.byID[id]))
+		s.add(last.byID[id])
 		return nil
 	}
 	t := new(TableDescriptor)
@@ -126,7 +130,7 @@ func (s *schemaSnapshot) addStored(key, value []byte, last *schemaSnapshot) erro
 		s.catalog.describeSequence(t)
 	}
 	s.stored[id] = bytes.Clone(value)
-	s.add(s.types.complete(t))
+	s.add(t)
 	return nil
 }
 

@@ -273,10 +273,8 @@ func (t *Temporary) Over(r Resolver) Resolver {
 	if t.over != nil && t.over.Resolver == r {
 		return t.over
 	}
-	w := &withTemporary{Resolver: r, schema: t.name, oid: t.oid, stats: t.stats, byID: map[uint64]*TableDescriptor{}}
-	for id, own := range t.relations {
-		w.byID[id] = r.Types().complete(own)
-	}
+	w := &withTemporary{Resolver: r, schema: t.name, oid: t.oid, stats: t.stats, byID: maps.Clone(t.relations)}
+	w.link()
 	t.over = w
 	return w
 }
@@ -288,7 +286,11 @@ type withTemporary struct {
 	oid    uint32
 	byID   map[uint64]*TableDescriptor
 	stats  map[uint64]*TableStats
+	types  *Types
 }
+
+// Types implements Resolver.
+func (w *withTemporary) Types() *Types { return w.types }
 
 func (w *withTemporary) named(name string) *TableDescriptor {
 	for _, t := range w.byID {

@@ -9,7 +9,6 @@ import (
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/ast"
-	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -41,6 +40,11 @@ func (r *run) alterAddColumn(ctx context.Context, t *catalog.TableDescriptor, n 
 	}
 	if err := r.look(ctx); err != nil {
 		return err
+	}
+	if added := &b.t.Columns[len(b.t.Columns)-1]; added.Default != "" || len(b.sequences) > 0 || added.Type.HasDomain() {
+		if err := r.requireNoRowValues(ctx, t); err != nil {
+			return err
+		}
 	}
 	if len(b.sequences) > 0 {
 		err = r.fillByRewriting(ctx, t, b.t, func() (types.Datum, error) {
@@ -250,13 +254,19 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 		return err
 	}
 	col := &next.Columns[ord]
-	if typ, err = planner.CollateType(typ, n.Collation, r.r, n.Position()); err != nil {
-		return err
-	}
 	if err := requireStorable(col.Name, typ, n.Position()); err != nil {
 		return err
 	}
 	if err := r.mayUseType(typ); err != nil {
+		return err
+	}
+	if err := r.requireNotWithin(t, typ); err != nil {
+		return err
+	}
+	if err := requireLasting(t.Schema, typ); err != nil {
+		return err
+	}
+	if err := r.requireNoRowValues(ctx, t); err != nil {
 		return err
 	}
 	if err := r.requireNoViewUses(ctx, t, ord); err != nil {
@@ -270,7 +280,6 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 		return err
 	}
 	col.Type = typ
-	collateIndexes(next, col.ID, t.Columns[ord].Type.Coll, typ.Coll)
 	if err := r.fitDependents(ctx, next, ord); err != nil {
 		return err
 	}
@@ -298,23 +307,6 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 		return err
 	}
 	return r.update(ctx, t, next, true)
-}
-
-// collateIndexes gives the indexes over a column its new collation, but for those with another one than it had.
-func collateIndexes(t *catalog.TableDescriptor, columnID uint32, old, now *collation.Collation) {
-	visit := func(ix *catalog.IndexDescriptor) {
-		for i := range ix.Columns {
-			if c := &ix.Columns[i]; c.ColumnID == columnID && c.Coll == old {
-				c.Coll = now
-			}
-			// All keys are made anew.
-			ix.Columns[i].Rules = ix.Columns[i].Coll.Version()
-		}
-	}
-	visit(&t.Primary)
-	for i := range t.Indexes {
-		visit(&t.Indexes[i])
-	}
 }
 
 // conversion binds the expression that converts old values: USING, or an assignment cast.

@@ -34,9 +34,6 @@ func columnType(def *ast.ColumnDef, res catalog.Resolver) (t types.Type, serial 
 	if err != nil {
 		return t, false, err
 	}
-	if t, err = planner.CollateType(t, def.Collation, res, int(def.CollateAt)); err != nil {
-		return t, false, err
-	}
 	return t, false, requireStorable(def.Name, t, def.Position())
 }
 
@@ -56,6 +53,12 @@ func (b *builder) appendColumn(col catalog.ColumnDescriptor, pos int) error {
 		return err
 	}
 	if err := b.mayUseType(col.Type); err != nil {
+		return err
+	}
+	if err := b.requireNotWithin(b.t, col.Type); err != nil {
+		return err
+	}
+	if err := requireLasting(b.t.Schema, col.Type); err != nil {
 		return err
 	}
 	if len(b.t.Columns) >= maxColumns {
@@ -111,7 +114,20 @@ func refuseColumnOptions(def *ast.ColumnDef, table string, t types.Type, serial 
 			return pgerror.New(pgerror.InvalidParameterValue, "identity column type must be smallint, integer, or bigint").At(def.Position())
 		}
 	}
-	return nil
+	return requireByteOrder(def.Collation, def.Position())
+}
+
+// requireByteOrder refuses collations that order text otherwise than by its bytes.
+func requireByteOrder(collation []string, pos int) error {
+	if len(collation) == 0 {
+		return nil
+	}
+	switch name := collation[len(collation)-1]; name {
+	case "C", "POSIX", "default", "ucs_basic", "C.UTF-8", "C.utf8":
+		return nil
+	default:
+		return pgerror.Unsupported("collation \""+name+"\"", "Text is compared by its bytes (collation \"C\").").At(pos)
+	}
 }
 
 // ownSequence gives a serial or identity column its sequence and default.

@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -65,7 +66,13 @@ func (r *run) attributeType(d *catalog.TypeDescriptor, a *ast.ColumnTypeDef, pos
 	if holdsType(t, types.OID(d.ID)) {
 		return t, pgerror.New(pgerror.InvalidTableDefinition, "composite type %s cannot be made a member of itself", d.Name)
 	}
-	if t, err = planner.CollateType(t, a.Collation, r.r, pos); err != nil {
+	if err := requireLasting(d.Schema, t); err != nil {
+		return t, err
+	}
+	if len(a.Collation) > 0 && !t.Underlying().IsString() {
+		return t, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", builtin.TypeName(t)).At(pos)
+	}
+	if err := requireByteOrder(a.Collation, pos); err != nil {
 		return t, err
 	}
 	return t, r.mayUseType(t)
@@ -98,6 +105,9 @@ func holdsType(t types.Type, oid types.OID) bool {
 // composite finds the composite type that a statement names, and fails unless the user owns it.
 func (r *run) composite(ctx context.Context, name ast.TableName) (*catalog.TypeDescriptor, error) {
 	d, err := r.alteredType(ctx, name)
+	if pg, ok := err.(*pgerror.Error); ok && pg.Code == pgerror.WrongObjectType && pg.Hint == useAlterTable {
+		return nil, pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a composite type", name.Name)
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -188,19 +198,22 @@ func inAnyKey(t *catalog.TableDescriptor, id uint32) bool {
 	return holdsColumn(&t.Primary, id) || slices.ContainsFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return holdsColumn(&ix, id) })
 }
 
-// eachHolder calls f with each column of a table that has values of a type within.
+// eachHolder calls f with each column of a table that has values of a type within, first with its arrays.
 func (r *run) eachHolder(ctx context.Context, d *catalog.TypeDescriptor, f func(*catalog.TableDescriptor, *catalog.ColumnDescriptor) error) error {
 	all, err := r.r.Relations(ctx)
 	if err != nil {
 		return err
 	}
-	for _, t := range all {
-		for i := range t.Columns {
-			if t.Kind != catalog.KindTable || !holdsType(t.Columns[i].Type, types.OID(d.ID)) {
-				continue
-			}
-			if err := f(t, &t.Columns[i]); err != nil {
-				return err
+	for _, arrays := range []bool{true, false} {
+		for _, t := range all {
+			for i := range t.Columns {
+				typ := t.Columns[i].Type
+				if t.Kind != catalog.KindTable || (typ.OID == types.OID(d.ArrayID)) != arrays || !holdsType(typ, types.OID(d.ID)) {
+					continue
+				}
+				if err := f(t, &t.Columns[i]); err != nil {
+					return err
+				}
 			}
 		}
 	}

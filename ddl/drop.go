@@ -96,6 +96,10 @@ type dropping struct {
 	observers []observerUse
 	// policies are those, of tables that stay, whose conditions name a target.
 	policies []policyUse
+	// rows are what depends on row types, but for views.
+	rows []rowTypeUses
+	// others describes what has been dropped already.
+	others []string
 	// changing is the descriptor that the statement is about to give a table: the table's observers are dropped from it. nil: none.
 	changing *catalog.TableDescriptor
 }
@@ -152,6 +156,30 @@ func (d *dropping) addViewsOn(ctx context.Context, t *catalog.TableDescriptor) e
 
 // run drops the targets: alone, or with cascade all that depends on them.
 func (d *dropping) run(ctx context.Context, cascade bool) error {
+	if err := d.collect(ctx); err != nil {
+		return err
+	}
+	if !cascade && len(d.why)+len(d.defaults) > 0 {
+		t := d.targets[0]
+		return d.refuse(kindWord(t.Kind) + " " + t.Name)
+	}
+	return d.cascade(ctx)
+}
+
+// cascade drops the targets with all that depends on them.
+func (d *dropping) cascade(ctx context.Context) error {
+	if len(d.rows) > 0 {
+		rest, err := d.dropRowTypeUses(ctx)
+		if err != nil {
+			return err
+		}
+		return rest.run(ctx, true)
+	}
+	return d.execute(ctx)
+}
+
+// collect finds what depends on the targets.
+func (d *dropping) collect(ctx context.Context) error {
 	if err := d.addOwned(ctx); err != nil {
 		return err
 	}
@@ -159,6 +187,9 @@ func (d *dropping) run(ctx context.Context, cascade bool) error {
 		if err := d.addViewsOn(ctx, t); err != nil {
 			return err
 		}
+	}
+	if err := d.addRowTypeUses(ctx); err != nil {
+		return err
 	}
 	if err := d.findDefaults(ctx); err != nil {
 		return err
@@ -183,11 +214,7 @@ func (d *dropping) run(ctx context.Context, cascade bool) error {
 			}
 		}
 	}
-	if !cascade && len(d.why)+len(d.defaults) > 0 {
-		t := d.targets[0]
-		return d.refuse(kindWord(t.Kind) + " " + t.Name)
-	}
-	return d.execute(ctx)
+	return nil
 }
 
 // addOwned adds the sequences that the targets' columns own.
@@ -240,7 +267,7 @@ func (d *dropping) refuse(what string) error {
 }
 
 func (d *dropping) execute(ctx context.Context) error {
-	var others []string
+	others := d.others
 	for _, u := range d.defaults {
 		next := u.table.Clone()
 		col := &next.Columns[next.Ordinal(u.column)]
@@ -399,19 +426,21 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 	if len(why)+len(d.targets) == 0 {
 		return nil
 	}
+	if err := d.collect(ctx); err != nil {
+		return err
+	}
 	if !cascade {
-		d.why = why
+		d.why = append(why, d.why...)
 		return d.refuse("schema " + schema)
 	}
-	others := make([]string, len(why))
-	for i, line := range why {
-		others[i], _, _ = strings.Cut(line, " depends on ")
+	for _, line := range why {
+		what, _, _ := strings.Cut(line, " depends on ")
+		d.others = append(d.others, what)
 	}
-	r.noticeCascade(others)
-	if len(d.targets) > 0 {
-		if err := d.run(ctx, true); err != nil {
-			return err
-		}
+	if len(d.targets) == 0 {
+		r.noticeCascade(d.others)
+	} else if err := d.cascade(ctx); err != nil {
+		return err
 	}
 	for _, t := range kept {
 		found, err := r.usesOf(ctx, t)

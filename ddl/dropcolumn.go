@@ -21,6 +21,9 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 		}
 		return pgerror.New(pgerror.UndefinedColumn, "column %q of relation %q does not exist", n.Name, t.Name).At(n.Position())
 	}
+	if err := r.requireNoRowKeys(ctx, t, "DROP COLUMN"); err != nil {
+		return err
+	}
 	id := t.Columns[ord].ID
 	if holdsColumn(&t.Primary, id) {
 		// The rows must lie elsewhere before the column goes.

@@ -1,6 +1,7 @@
 package ddl
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -162,32 +163,51 @@ func (r *run) usesOf(ctx context.Context, d *catalog.TypeDescriptor) (*typeDropp
 	return found, nil
 }
 
-// describe lists the dependents: dependsOn adds what they depend on.
+// describe lists the dependents: dependsOn adds what they depend on. What depends on the array type comes first, then what was made first.
 func (f *typeDropping) describe(d *catalog.TypeDescriptor, dependsOn bool) (lines []string) {
-	add := func(line string, array bool) {
+	type dependent struct {
+		array  bool
+		id     uint64
+		within []string
+	}
+	var all []dependent
+	add := func(what string, array bool, id uint64, within ...string) {
 		if dependsOn && array {
-			line += " depends on type " + builtin.TypeName(d.Defined().ArrayType())
+			what += " depends on type " + builtin.TypeName(d.Defined().ArrayType())
 		} else if dependsOn {
-			line += " depends on type " + builtin.TypeName(d.Type())
+			what += " depends on type " + builtin.TypeName(d.Type())
 		}
-		lines = append(lines, line)
+		all = append(all, dependent{array, id, append([]string{what}, within...)})
 	}
 	for _, u := range f.columns {
-		add("column "+u.column.Name+" of table "+u.table.Name, u.column.Type.IsArray())
+		add("column "+u.column.Name+" of table "+u.table.Name, u.column.Type.IsArray(), u.table.ID)
 	}
 	for _, u := range f.fields {
-		add("column "+u.field.Name+" of composite type "+builtin.TypeName(u.typ.Type()), u.array)
+		add("column "+u.field.Name+" of composite type "+builtin.TypeName(u.typ.Type()), u.array, u.typ.ID)
 	}
 	for _, u := range f.domains {
-		add(u.what(), u.array)
+		var within []string
 		if u.within != nil {
-			lines = append(lines, u.within.describe(u.domain, dependsOn)...)
+			within = u.within.describe(u.domain, dependsOn)
 		}
+		add(u.what(), u.array, u.domain.ID, within...)
 	}
 	for _, u := range f.others {
 		for _, use := range u.uses {
-			add(use.what, false)
+			add(use.what, false, u.relation.ID)
 		}
+	}
+	slices.SortStableFunc(all, func(a, b dependent) int {
+		switch {
+		case a.array == b.array:
+			return cmp.Compare(a.id, b.id)
+		case a.array:
+			return -1
+		}
+		return 1
+	})
+	for _, u := range all {
+		lines = append(lines, u.within...)
 	}
 	return lines
 }

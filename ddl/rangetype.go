@@ -32,7 +32,7 @@ func (r *run) createRange(ctx context.Context, n *ast.CreateType) error {
 	if err != nil {
 		return err
 	}
-	d.Parent, d.Difference = opt.subtype.Base().Collated(opt.subtype.Coll), opt.diff
+	d.Parent, d.Difference = opt.subtype.Base(), opt.diff
 	multiName := ast.TableName{Schema: d.Schema, Name: multirangeName(d.Name)}
 	if opt.multirange != nil {
 		multiName = pathName(opt.multiPos, opt.multirange)
@@ -90,17 +90,16 @@ func (r *run) rangeOptions(n *ast.CreateType) (*rangeOptions, error) {
 		return nil, pgerror.New(pgerror.UndefinedObject, "data type %s has no default operator class for access method \"btree\"", builtin.TypeName(t)).
 			WithHint("You must specify an operator class for the range type or define a default operator class for the subtype.")
 	}
-	return opt, r.rangeOrder(opt)
+	return opt, requireRangeOrder(opt)
 }
 
-// rangeOrder gives the subtype its collation, and refuses other orders of the bounds than the subtype's.
-func (r *run) rangeOrder(opt *rangeOptions) error {
+// requireRangeOrder refuses orders of the bounds other than that of the subtype.
+func requireRangeOrder(opt *rangeOptions) error {
 	if item := opt.collation; item != nil {
-		if !opt.subtype.Collatable() {
+		if !opt.subtype.Underlying().IsString() {
 			return pgerror.New(pgerror.WrongObjectType, "range collation specified but subtype does not support collation")
 		}
-		var err error
-		if opt.subtype, err = planner.CollateType(opt.subtype, definedName(item), r.r, 0); err != nil {
+		if err := requireByteOrder(definedName(item), item.Position()); err != nil {
 			return err
 		}
 	}

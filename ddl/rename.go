@@ -14,10 +14,14 @@ func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, na
 	if taken, err := r.nameTaken(ctx, t.Schema, name); err != nil || taken {
 		return errorOr(err, relationExists(name))
 	}
-	if hasRowType(t) {
+	if row, _ := t.RowType(); row != 0 {
 		if err := r.freeTypeName(ctx, t.Schema, name); err != nil {
 			return err
 		}
+	}
+	t, err := r.nameRowType(ctx, t, t.Schema, name)
+	if err != nil {
+		return err
 	}
 	users, err := r.viewsOn(ctx, t.ID)
 	if err != nil {

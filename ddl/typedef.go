@@ -67,7 +67,7 @@ func (r *run) newType(ctx context.Context, name ast.TableName, kind types.Define
 	if err := r.freeTypeName(ctx, schema, name.Name); err != nil {
 		return nil, err
 	}
-	if d.ArrayName, err = r.arrayTypeName(ctx, schema, name.Name); err != nil {
+	if d.ArrayName, err = r.arrayTypeName(schema, name.Name); err != nil {
 		return nil, err
 	}
 	if d.ID, err = r.ch.NewID(ctx); err != nil {
@@ -85,30 +85,27 @@ func (r *run) addType(ctx context.Context, d *catalog.TypeDescriptor) error {
 }
 
 // typeNameTaken reports whether a type of that name exists in the schema, row types included.
-func (r *run) typeNameTaken(ctx context.Context, schema, name string) (bool, error) {
-	if r.r.Types().Named(schema, name).Valid() {
-		return true, nil
-	}
-	t, err := r.r.Relation(ctx, schema, name)
-	return t != nil && hasRowType(t), err
+func (r *run) typeNameTaken(schema, name string) bool {
+	return r.r.Types().Named(schema, name).Valid()
 }
 
-func hasRowType(t *catalog.TableDescriptor) bool { return t.Kind != catalog.KindSequence }
-
-// freeTypeName fails if a type has the name. An array type that was named automatically gets another name instead.
+// freeTypeName fails if a type has the name. An array type that was named automatically gets another name instead: that of a row type by
+// itself (catalog.Types).
 func (r *run) freeTypeName(ctx context.Context, schema, name string) error {
 	found := r.r.Types().Named(schema, name)
 	if found.IsArray() {
 		d := r.r.Types().ByOID(found.OID).Clone()
+		if d.Relation != nil {
+			return nil
+		}
 		var err error
-		if d.ArrayName, err = r.arrayTypeName(ctx, schema, d.Name); err != nil {
+		if d.ArrayName, err = r.arrayTypeName(schema, d.Name); err != nil {
 			return err
 		}
 		return r.addType(ctx, d)
 	}
-	taken, err := r.typeNameTaken(ctx, schema, name)
-	if err != nil || !taken {
-		return err
+	if !found.Valid() {
+		return nil
 	}
 	return pgerror.New(pgerror.DuplicateObject, "type %q already exists", name)
 }
@@ -130,12 +127,11 @@ func (r *run) requireNoType(ctx context.Context, schema, name string) error {
 }
 
 // arrayTypeName chooses the name of an array type: underscores before the name, as many as it takes.
-func (r *run) arrayTypeName(ctx context.Context, schema, name string) (string, error) {
+func (r *run) arrayTypeName(schema, name string) (string, error) {
 	for under := "_"; len(under) < maxNameBytes; under += "_" {
 		chosen := under + clipRunes(name, maxNameBytes-len(under))
-		taken, err := r.typeNameTaken(ctx, schema, chosen)
-		if err != nil || !taken {
-			return chosen, err
+		if !r.typeNameTaken(schema, chosen) {
+			return chosen, nil
 		}
 	}
 	return "", pgerror.New(pgerror.DuplicateObject, "could not form array type name for type %q", name)
@@ -169,16 +165,13 @@ func (r *run) userType(ctx context.Context, name ast.TableName) (*catalog.TypeDe
 	}
 	t, err := planner.ResolveType(&written, r.r)
 	if err != nil {
-		rel, relErr := r.r.Relation(ctx, name.Schema, name.Name)
-		switch {
-		case relErr != nil:
-			err = relErr
-		case rel != nil && hasRowType(rel):
-			err = &rowType{rel}
-		}
 		return nil, types.Type{}, err
 	}
-	return r.r.Types().ByOID(t.OID), t, nil
+	d := r.r.Types().ByOID(t.OID)
+	if d != nil && d.Relation != nil && !t.IsArray() {
+		return nil, types.Type{}, &rowType{d.Relation}
+	}
+	return d, t, nil
 }
 
 // rowType is an error that userType returns for the name of a relation's row type.
@@ -186,11 +179,13 @@ type rowType struct{ relation *catalog.TableDescriptor }
 
 func (e *rowType) Error() string { return "row type of " + e.relation.Name }
 
+const useAlterTable = "Use ALTER TABLE instead."
+
 // alteredType finds the type of an ALTER TYPE that the user may change.
 func (r *run) alteredType(ctx context.Context, name ast.TableName) (*catalog.TypeDescriptor, error) {
 	d, t, err := r.userType(ctx, name)
 	if row, ok := err.(*rowType); ok {
-		return nil, pgerror.New(pgerror.WrongObjectType, "%s is a table's row type", row.relation.Name).WithHint("Use ALTER TABLE instead.")
+		return nil, pgerror.New(pgerror.WrongObjectType, "%s is a table's row type", row.relation.Name).WithHint(useAlterTable)
 	}
 	switch {
 	case err != nil:
@@ -363,11 +358,7 @@ func (r *run) moveType(ctx context.Context, d *catalog.TypeDescriptor, schema, n
 			return err
 		}
 	}
-	taken, err := r.typeNameTaken(ctx, schema, name)
-	if err != nil {
-		return err
-	}
-	if taken && schema != d.Schema {
+	if r.typeNameTaken(schema, name) && schema != d.Schema {
 		return pgerror.New(pgerror.DuplicateObject, "type %q already exists in schema %q", name, schema)
 	}
 	if err := r.freeTypeName(ctx, schema, name); err != nil {
@@ -375,7 +366,8 @@ func (r *run) moveType(ctx context.Context, d *catalog.TypeDescriptor, schema, n
 	}
 	next := r.r.Types().ByOID(types.OID(d.ID)).Clone()
 	next.Schema, next.Name = schema, name
-	if next.ArrayName, err = r.arrayTypeName(ctx, schema, name); err != nil {
+	var err error
+	if next.ArrayName, err = r.arrayTypeName(schema, name); err != nil {
 		return err
 	}
 	if err := r.rewriteUses(ctx, d, func(c *ast.Cast) { c.Type.Name = []string{schema, name} }); err != nil {

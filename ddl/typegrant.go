@@ -33,7 +33,7 @@ func (g *granting) namedType(ctx context.Context, o *ast.Object) (grantable, err
 		typ = catalog.FindType(g.r, written.Schema, name)
 	}
 	if !typ.Valid() {
-		return none, g.noType(ctx, o, written)
+		return none, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", strings.Join(o.Name, "."))
 	}
 	if elem := typ.Elem(); elem.Valid() {
 		return none, pgerror.New(pgerror.InvalidGrantOperation, "cannot set privileges of array types").
@@ -42,23 +42,14 @@ func (g *granting) namedType(ctx context.Context, o *ast.Object) (grantable, err
 	if g.n.Kind == "DOMAIN" && !typ.IsDomain() {
 		return none, pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a domain", name)
 	}
+	if typ.Def != nil && typ.Def.Relation != 0 {
+		return none, pgerror.Unsupported(grantTag(g.n)+" on the row type of a relation", "Everybody may use it. Grant privileges on the relation.").At(g.n.Position())
+	}
 	found := grantable{name: name, shown: name}
 	if typ.Def != nil {
 		found.typ = typ.OID
 	}
 	return found, nil
-}
-
-// noType is the error for a name that is no type's. The row types of relations have no privileges, since no column can have them.
-func (g *granting) noType(ctx context.Context, o *ast.Object, name ast.TableName) error {
-	rel, err := g.find(ctx, name)
-	if err != nil {
-		return err
-	}
-	if rel != nil && hasRowType(rel) {
-		return pgerror.Unsupported(grantTag(g.n)+" on the row type of a relation", "No column can have it. Grant privileges on the relation.").At(g.n.Position())
-	}
-	return pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", strings.Join(o.Name, "."))
 }
 
 // onType changes the privileges on a type that users have defined.

@@ -10,6 +10,7 @@ import (
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
@@ -65,6 +66,11 @@ func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
 	if err := compatibleView(old, view); err != nil {
 		return err
 	}
+	for i := range view.Columns {
+		if err := r.requireNotWithin(old, view.Columns[i].Type); err != nil {
+			return err
+		}
+	}
 	view.ID, view.Comment, view.Owned = old.ID, old.Comment, old.Owned
 	for i := range old.Columns {
 		view.Columns[i].ACL = old.Columns[i].ACL
@@ -100,18 +106,32 @@ func setViewOptions(view *catalog.TableDescriptor, options []ast.StorageOption, 
 	return nil
 }
 
+// viewQuery returns the query of a view: CREATE RECURSIVE VIEW name (columns) AS query means a recursive WITH item of the view's name.
+func viewQuery(n *ast.CreateView) *ast.Query {
+	if !n.Recursive {
+		return n.Query
+	}
+	sel := &ast.Select{From: []ast.TableExpr{&ast.TableRef{Name: ast.TableName{Name: n.Name.Name}}}}
+	for _, c := range n.Columns {
+		sel.Columns = append(sel.Columns, ast.SelectItem{Expr: &ast.ColumnRef{Parts: []string{c}}, Name: c})
+	}
+	item := ast.CTE{Pos: n.Name.Pos, Name: n.Name.Name, Columns: n.Columns, Statement: n.Query}
+	return &ast.Query{With: &ast.With{Recursive: true, CTEs: []ast.CTE{item}}, Body: sel}
+}
+
 // describeView fills in columns, query and dependencies. The query is kept with all names qualified and
 // all stars spelled out, so that it means the same whatever is created or added later.
 func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n *ast.CreateView) error {
-	if err := r.pin(ctx, n.Query, view); err != nil {
+	q := viewQuery(n)
+	if err := r.pin(ctx, q, view); err != nil {
 		return err
 	}
-	cols, err := r.queryColumns(ctx, n.Query)
+	cols, err := r.queryColumns(ctx, q)
 	if err != nil {
 		return err
 	}
-	ast.InspectQuery(n.Query, ast.Visitor{Expr: r.pinType})
-	view.ViewQuery = n.Query.String()
+	ast.InspectQuery(q, ast.Visitor{Expr: r.pinType})
+	view.ViewQuery = q.String()
 	if len(n.Columns) > len(cols) {
 		return pgerror.New(pgerror.SyntaxError, "CREATE VIEW specifies more column names than columns").At(n.Position())
 	}
@@ -123,8 +143,8 @@ func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n
 		if view.ColumnNamed(name) >= 0 {
 			return pgerror.New(pgerror.DuplicateColumn, "column %q specified more than once", name).At(n.Position())
 		}
-		if c.Type.Coll.Undetermined() {
-			return builtin.Undetermined("view column \"" + name + "\"")
+		if t := c.Type; t.OID == types.OIDRecord || t.IsArray() && t.Elem().OID == types.OIDRecord {
+			return pgerror.New(pgerror.InvalidTableDefinition, "column %q has pseudo-type %s", name, builtin.TypeName(t))
 		}
 		if err := r.mayUseType(c.Type); err != nil {
 			return err
@@ -145,10 +165,6 @@ func compatibleView(old, view *catalog.TableDescriptor) error {
 		if was.Name != is.Name {
 			return pgerror.New(pgerror.InvalidTableDefinition, "cannot change name of view column %q to %q", was.Name, is.Name).
 				WithHint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.")
-		}
-		if was.Type.Same(is.Type) && was.Type.Coll != is.Type.Coll {
-			return pgerror.New(pgerror.InvalidTableDefinition, "cannot change collation of view column %q from %q to %q",
-				was.Name, was.Type.Coll.String(), is.Type.Coll.String())
 		}
 		if was.Type != is.Type {
 			return pgerror.New(pgerror.InvalidTableDefinition, "cannot change data type of view column %q from %s to %s",
@@ -268,7 +284,7 @@ func (r *run) dropBroken(ctx context.Context, t, next *catalog.TableDescriptor, 
 // requireNoViewUses fails if a view uses the column, as PostgreSQL does before its type changes.
 func (r *run) requireNoViewUses(ctx context.Context, t *catalog.TableDescriptor, ord int) error {
 	without := t.Clone()
-	without.Columns[ord].Hidden = true // It stays in its place, for indexes.
+	without.Columns = append(without.Columns[:ord], without.Columns[ord+1:]...)
 	broken, err := r.brokenViews(ctx, t, without)
 	if err != nil || len(broken) == 0 {
 		return err

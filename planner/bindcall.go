@@ -37,7 +37,10 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 	switch name {
 	case "coalesce", "greatest", "least", "nullif":
 		if plain && len(e.Name) == 1 && !e.Star && !e.Distinct {
-			return sc.conditional(name, e)
+			if name != "coalesce" {
+				return sc.conditional(name, e)
+			}
+			return sc.withoutSets("COALESCE", func() (expr.Scalar, error) { return sc.conditional(name, e) })
 		}
 	}
 	if plain && f.IsAggregate() {
@@ -123,7 +126,7 @@ func (sc *scope) variadicCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, err
 	if err := sc.b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err
 	}
-	return collated(expr.NewCall(fn, args), pos, args...)
+	return expr.NewCall(fn, args), nil
 }
 
 // namedCall binds a call that names arguments: they are put in their positions, and omitted ones get their defaults.
@@ -215,10 +218,7 @@ func (b *binder) function(f builtin.FuncName, args []expr.Scalar, ts []types.Typ
 	if err := b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err
 	}
-	if fn.Name == "pg_collation_for" {
-		return b.collationFor(args[0])
-	}
-	return collated(expr.NewCall(fn, args), pos, args...)
+	return expr.NewCall(fn, args), nil
 }
 
 // conditional binds COALESCE, GREATEST, LEAST and NULLIF.
@@ -254,9 +254,6 @@ func (sc *scope) conditional(name string, e *ast.Call) (expr.Scalar, error) {
 	}
 	if !t.Ordered() {
 		return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", t)
-	}
-	if err := requireCollation(t, "string comparison"); err != nil {
-		return nil, err
 	}
 	return &expr.MinMax{Greatest: name == "greatest", Args: args, Typ: t}, nil
 }
@@ -325,7 +322,7 @@ func (sc *scope) aggregate(f builtin.FuncName, e *ast.Call) (expr.Scalar, error)
 		}
 	}
 	id := sc.b.newColumn(f.Name, call.Func.Ret)
-	owner.sel.aggs = append(owner.sel.aggs, aggregation{id: id, call: *call, name: f.Name})
+	owner.sel.aggs = append(owner.sel.aggs, aggregation{id: id, call: *call, name: f.Name, pos: pos})
 	return sc.b.column(id, pos), nil
 }
 
@@ -416,9 +413,6 @@ func (sc *scope) aggregateCall(f builtin.FuncName, e *ast.Call) (*AggregateCall,
 			}
 		}
 	}
-	if fn, err = collatedAggregate(fn, args); err != nil {
-		return nil, 0, err
-	}
 	call := &AggregateCall{Func: fn, Args: args, Distinct: e.Distinct}
 	for i := range args {
 		if t := args[i].Type(); e.Distinct && !t.Ordered() {
@@ -502,16 +496,29 @@ func sameAggregate(a, b *AggregateCall) bool {
 	return true
 }
 
+const moveToLateral = "You might be able to move the set-returning function into a LATERAL FROM item."
+
+// withoutSets refuses the set-returning functions that bind finds in a construct that does not evaluate all of its operands.
+func (sc *scope) withoutSets(construct string, bind func() (expr.Scalar, error)) (expr.Scalar, error) {
+	before := sc.setPos
+	sc.setPos = 0
+	x, err := bind()
+	if err == nil && sc.setPos != 0 {
+		err = pgerror.New(pgerror.FeatureNotSupported, "set-returning functions are not allowed in %s", construct).WithHint(moveToLateral).At(sc.setPos)
+	}
+	sc.setPos = before
+	return x, err
+}
+
 // setReturning binds a set-returning function in a select list: it becomes a column of the step
 // that runs all of them in lockstep.
 func (sc *scope) setReturning(f builtin.FuncName, e *ast.Call) (expr.Scalar, error) {
 	pos := int(e.Pos)
-	const lateral = "You might be able to move the set-returning function into a LATERAL FROM item."
 	switch {
 	case sc.inWin:
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "window function calls cannot contain set-returning function calls").WithHint(lateral).At(pos)
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "window function calls cannot contain set-returning function calls").WithHint(moveToLateral).At(pos)
 	case sc.inAgg && sc.sel != nil:
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "aggregate function calls cannot contain set-returning function calls").WithHint(lateral).At(pos)
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "aggregate function calls cannot contain set-returning function calls").WithHint(moveToLateral).At(pos)
 	case !sc.setsOK || sc.sel == nil:
 		clause := sc.clause
 		if clause == "" {
@@ -519,9 +526,8 @@ func (sc *scope) setReturning(f builtin.FuncName, e *ast.Call) (expr.Scalar, err
 		}
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "set-returning functions are not allowed in %s", clause).At(pos)
 	}
-	sc.setsOK = false
-	defer func() { sc.setsOK = true }()
 	fn, args, err := sc.setCall(f, e)
+	sc.setPos = pos
 	if err != nil {
 		return nil, err
 	}
@@ -647,6 +653,9 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 		alias = f.Name
 	}
 	item := nsItem{alias: alias, rel: true, open: true, unlockable: "a function"}
+	if set, ok := r.(*setFuncRel); ok && !t.Ordinality && set.fn.Ret.IsRow() && set.fn.Ret.Underlying().IsComposite() {
+		item.of = set.fn.Ret.Underlying()
+	}
 	for i, id := range cols {
 		colName := b.cols[id].Name
 		// The column of a function that returns no records is named by its alias.

@@ -7,9 +7,6 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// invalidRecursion is PostgreSQL's SQLSTATE for recursion of a wrong form.
-const invalidRecursion pgerror.Code = "42P19"
-
 // cteScope is the WITH items in sight, innermost first.
 type cteScope struct {
 	defs  []*cte
@@ -20,12 +17,9 @@ type cteScope struct {
 type cteState uint8
 
 const (
-	cteDone      cteState = iota // bound; references read its result
-	cteInit                      // its non-recursive term is being bound
-	cteStep                      // its recursive term is being bound: references read the working table
-	cteOpaque                    // it is being bound, and has no form that could recurse
-	cteModifying                 // it is being bound, and changes data
-	cteNotSeen                   // not bound yet
+	cteDone    cteState = iota // bound; references read its result
+	cteStep                    // its recursive term is being bound: references read the working table
+	cteNotSeen                 // not bound yet
 )
 
 // cte is a WITH item.
@@ -33,8 +27,8 @@ type cte struct {
 	def   *ast.CTE
 	sc    *scope // its body is bound below this
 	state cteState
-	// recursive: the clause contains RECURSIVE.
-	recursive bool
+	// recurses: it refers to itself, and has the form that this requires.
+	recurses bool
 
 	q *query // nil: a data-modifying item without RETURNING
 	// change is what a data-modifying item does; q has the columns of its RETURNING, and no tree.
@@ -49,6 +43,7 @@ type cte struct {
 
 	work     int // id of the working table
 	workCols []outCol
+	added    int // of workCols: the last ones, those of SEARCH and CYCLE
 }
 
 func (s *cteScope) find(name string) *cte {
@@ -72,7 +67,16 @@ func (b *binder) bindWith(sc *scope, w *ast.With) error {
 				return pgerror.New(pgerror.DuplicateAlias, "WITH query name \"%s\" specified more than once", w.CTEs[i].Name).At(int(w.CTEs[i].Pos))
 			}
 		}
-		own.defs = append(own.defs, &cte{def: &w.CTEs[i], sc: sc, state: cteNotSeen, recursive: w.Recursive, index: -1})
+		own.defs = append(own.defs, &cte{def: &w.CTEs[i], sc: sc, state: cteNotSeen, index: -1})
+	}
+	if w.Recursive {
+		order, recurses, err := recursiveOrder(w)
+		if err != nil {
+			return err
+		}
+		for i, def := range order {
+			own.defs[i].def, own.defs[i].recurses = def, recurses[def]
+		}
 	}
 	sc.ctes = own
 	for _, d := range own.defs {
@@ -105,17 +109,13 @@ func (b *binder) bindCTE(d *cte, top bool) error {
 
 // cteBody binds the body and reports whether it recurses.
 func (b *binder) cteBody(d *cte, body *ast.Query) (q *query, recursed bool, err error) {
-	if !d.recursive {
+	if !d.recurses {
+		if at := d.def.Search; at != nil || d.def.Cycle != nil {
+			return nil, false, pgerror.New(pgerror.SyntaxError, "WITH query is not recursive").At(int(d.def.Pos))
+		}
 		q, err = b.bindQuery(body, d.sc, true)
 		return q, false, b.nameColumns(q, d, err)
 	}
-	u, ok := body.Body.(*ast.SetOp)
-	if !ok || u.Op != "UNION" {
-		d.state = cteOpaque
-		q, err = b.bindQuery(body, d.sc, true)
-		return q, false, b.nameColumns(q, d, err)
-	}
-	d.state = cteInit
 	sc := d.sc
 	if body.With != nil {
 		sc = newScope(b, d.sc)
@@ -123,6 +123,7 @@ func (b *binder) cteBody(d *cte, body *ast.Query) (q *query, recursed bool, err 
 			return nil, false, err
 		}
 	}
+	u := body.Body.(*ast.SetOp) // checkRecursion has seen to it.
 	init, err := b.bindBody(u.L, nil, sc)
 	if err != nil {
 		return nil, false, err
@@ -131,43 +132,34 @@ func (b *binder) cteBody(d *cte, body *ast.Query) (q *query, recursed bool, err 
 	if err := b.nameColumns(init, d, nil); err != nil {
 		return nil, false, err
 	}
-	b.works++
-	d.state, d.work, d.workCols, d.refs = cteStep, b.works, init.cols, 0
-	step, err := b.bindBody(u.R, nil, sc)
+	ext, err := b.extension(d.def, u, init)
 	if err != nil {
 		return nil, false, err
 	}
-	if d.refs == 0 {
-		q, err := b.setOp(u, init, step)
-		if err != nil {
-			return nil, false, err
-		}
-		return q, false, b.finishQuery(q, body, sc)
-	}
-	d.refs = 0
-	if err := checkRecursive(body); err != nil {
+	if init, err = ext.first(init); err != nil {
 		return nil, false, err
 	}
-	q, err = b.recursiveUnion(d, u, init, step)
+	b.works++
+	d.state, d.work, d.workCols, d.added, d.refs = cteStep, b.works, init.cols, ext.count(), 0
+	right, err := ext.carry(u.R)
+	if err != nil {
+		return nil, false, err
+	}
+	step, err := b.bindBody(right, nil, sc)
+	if err != nil {
+		return nil, false, err
+	}
+	d.refs = 0
+	if err := sameWidth(init, step, "UNION"); err != nil {
+		return nil, false, err
+	}
+	if step, err = ext.next(step); err != nil {
+		return nil, false, err
+	}
+	if q, err = b.recursiveUnion(d, u, init, step); err == nil {
+		ext.trim(q)
+	}
 	return q, true, err
-}
-
-// checkRecursive refuses the clauses of a recursive query that PostgreSQL does not implement either.
-func checkRecursive(body *ast.Query) error {
-	refused := func(what string, pos int) error {
-		return pgerror.New(pgerror.FeatureNotSupported, "%s in a recursive query is not implemented", what).At(pos)
-	}
-	switch {
-	case len(body.OrderBy) > 0:
-		return refused("ORDER BY", startOf(body.OrderBy[0].Expr))
-	case body.Offset != nil:
-		return refused("OFFSET", startOf(body.Offset))
-	case body.Limit != nil:
-		return refused("LIMIT", startOf(body.Limit))
-	case len(body.Locking) > 0:
-		return refused("FOR UPDATE/SHARE", 0)
-	}
-	return nil
 }
 
 // worksOf returns the ids of the working tables that a tree reads, those of its WITH items included, but for those of recursions within it.
@@ -207,9 +199,6 @@ func worksOf(r rel) map[int]bool {
 
 // recursiveUnion joins the two terms of a recursive item.
 func (b *binder) recursiveUnion(d *cte, u *ast.SetOp, init, step *query) (*query, error) {
-	if err := sameWidth(init, step, "UNION"); err != nil {
-		return nil, err
-	}
 	r := &recursiveRel{id: d.work, all: u.All}
 	out := &query{root: r}
 	for i := range init.cols {
@@ -254,19 +243,13 @@ func (b *binder) cteRef(sc *scope, d *cte, t *ast.TableRef, alias string) (rel, 
 	item := nsItem{alias: alias, rel: true, open: true, unlockable: "a WITH query"}
 	var root rel
 	switch d.state {
-	case cteInit:
-		return nil, pgerror.New(invalidRecursion, "recursive reference to query \"%s\" must not appear within its non-recursive term", d.def.Name).At(int(t.Pos))
-	case cteOpaque:
-		return nil, pgerror.New(invalidRecursion, "recursive query \"%s\" does not have the form non-recursive-term UNION [ALL] recursive-term", d.def.Name).At(int(t.Pos))
 	case cteStep:
-		if d.refs++; d.refs > 1 {
-			return nil, pgerror.New(invalidRecursion, "recursive reference to query \"%s\" must not appear more than once", d.def.Name).At(int(t.Pos))
-		}
 		w := &workRel{id: d.work}
 		w.cols = b.standIns(&item, d.workCols, alias)
+		item.work = true
+		plain := len(item.cols) - d.added
+		item.cols, item.system = item.cols[:plain:plain], item.cols[plain:]
 		root = w
-	case cteModifying:
-		return nil, pgerror.New(invalidRecursion, "recursive query \"%s\" must not contain data-modifying statements", d.def.Name).At(int(d.def.Pos))
 	default:
 		q, err := b.cteQuery(d)
 		if err != nil {

@@ -44,7 +44,7 @@ func (sc *scope) bindExpr(e ast.Expr) (expr.Scalar, error) {
 	case *ast.Cast:
 		return sc.cast(e)
 	case *ast.Case:
-		return sc.caseExpr(e)
+		return sc.withoutSets("CASE", func() (expr.Scalar, error) { return sc.caseExpr(e) })
 	case *ast.IsTest:
 		return sc.isTest(e)
 	case *ast.IsDistinct:
@@ -91,6 +91,9 @@ func (sc *scope) bindRareExpr(e ast.Expr) (expr.Scalar, error) {
 	case *ast.Default:
 		return nil, pgerror.New(pgerror.SyntaxError, "DEFAULT is not allowed in this context").At(int(e.Pos))
 	case *ast.Star:
+		if len(e.Table) > 0 {
+			return sc.starRow(e)
+		}
 		return nil, pgerror.New(pgerror.SyntaxError, "row expansion via \"*\" is not supported here").At(int(e.Pos))
 	}
 	return nil, pgerror.New(pgerror.InternalError, "unknown expression %T", e)
@@ -625,6 +628,9 @@ func (sc *scope) caseCond(subject expr.Scalar, cond ast.Expr) (expr.Scalar, erro
 
 // field binds (x).name over a record whose shape is known.
 func (sc *scope) field(e *ast.Field) (expr.Scalar, error) {
+	if e.Name == "*" {
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "row expansion via \"*\" is not supported here").At(startOf(e))
+	}
 	x, err := sc.expr(e.X)
 	if err != nil {
 		return nil, err
@@ -664,4 +670,23 @@ func (sc *scope) recordColumns(x expr.Scalar) []builtin.SetColumn {
 		return sc.b.cols[c.ID].fields
 	}
 	return nil
+}
+
+// collate accepts the collations that are percodb's only one.
+func (sc *scope) collate(e *ast.Collate) (expr.Scalar, error) {
+	x, err := sc.expr(e.X)
+	if err != nil {
+		return nil, err
+	}
+	name := e.Name[len(e.Name)-1]
+	switch name {
+	case "C", "POSIX", "default", "C.UTF-8", "C.utf8", "ucs_basic":
+	default:
+		return nil, pgerror.Unsupported("collation \""+name+"\"", "Text is ordered by its bytes; COLLATE \"C\" says so.").At(int(e.Pos))
+	}
+	x = sc.b.textIfUnknown(x)
+	if !x.Type().IsString() {
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", builtin.TypeName(x.Type())).At(int(e.Pos))
+	}
+	return x, nil
 }

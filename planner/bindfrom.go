@@ -101,7 +101,7 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 		return nil, pgerror.Unsupported("reading a sequence as a table", "Use nextval, currval or lastval.").At(int(t.Name.Pos))
 	}
 	s := b.newScan(table, alias, b.need(table, acl.Select))
-	item := nsItem{alias: alias, rel: true, open: true, scan: s}
+	item := nsItem{alias: alias, rel: true, open: true, scan: s, relation: table}
 	if t.Alias == "" {
 		item.schema = table.Schema
 	}
@@ -201,7 +201,7 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 	if err != nil {
 		return nil, textError(err, "view", v.Name)
 	}
-	item := nsItem{alias: alias, rel: true, open: true, query: q, view: need}
+	item := nsItem{alias: alias, rel: true, open: true, query: q, view: need, relation: v}
 	if t.Alias == "" {
 		item.schema = v.Schema
 	}
@@ -290,10 +290,20 @@ func (b *binder) join(sc *scope, t *ast.Join) (rel, error) {
 	}
 	j := &joinRel{left: left, right: right}
 	j.lateral = b.isLateral(t.R, right, left)
+	joined := len(sc.items)
 	if err := b.joinCondition(sc, j, t, first, middle); err != nil {
 		return nil, err
 	}
 	b.joinKind(j, t.Kind)
+	if t.Kind == ast.LeftJoin || t.Kind == ast.FullJoin {
+		sc.mayBeAbsent(middle, joined, &j.right)
+	}
+	switch t.Kind {
+	case ast.RightJoin:
+		sc.mayBeAbsent(first, middle, &j.right)
+	case ast.FullJoin:
+		sc.mayBeAbsent(first, middle, &j.left)
+	}
 	if t.Alias != "" {
 		return j, b.aliasJoin(sc, t, first)
 	}

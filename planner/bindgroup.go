@@ -13,6 +13,9 @@ func (sb *selectBinder) group() error {
 	if len(sb.groups) == 0 && len(sb.sel.aggs) == 0 && sb.having == nil && sb.sets == nil && len(sb.sel.groupings) == 0 {
 		return nil
 	}
+	if len(sb.sel.aggs) > 0 && slices.ContainsFunc(sb.sc.items, func(it nsItem) bool { return it.work }) {
+		return pgerror.New(invalidRecursion, "aggregate functions are not allowed in a recursive query's recursive term").At(sb.sel.aggs[0].pos)
+	}
 	if err := sb.markGroupings(); err != nil {
 		return err
 	}
@@ -69,6 +72,13 @@ func (sb *selectBinder) splitSets() error {
 	var grouped colSet
 	for _, x := range sb.groups {
 		addUsed(x, &grouped)
+	}
+	for i := len(sb.sel.sets) - 1; i >= 0; i-- { // arguments stand before what they are arguments of
+		if s := &sb.sel.sets[i]; grouped.has(s.id) {
+			for _, arg := range s.args {
+				addUsed(arg, &grouped)
+			}
+		}
 	}
 	sb.sel.sets = slices.DeleteFunc(sb.sel.sets, func(s setProjection) bool {
 		if grouped.has(s.id) {

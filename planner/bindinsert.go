@@ -197,10 +197,17 @@ func (ib *insertBinder) valueRows(rows [][]ast.Expr) error {
 	for i := range ib.t.Columns {
 		r.cols = append(r.cols, ib.b.newColumn(ib.t.Columns[i].Name, ib.t.Columns[i].Type))
 	}
-	ib.need.insertColumns(ib.targets[:min(len(rows[0]), len(ib.targets))])
-	defaults := make([]expr.Scalar, len(ib.t.Columns))
+	defaults, width := make([]expr.Scalar, len(ib.t.Columns)), 0
 	for i, row := range rows {
-		if len(row) != len(rows[0]) {
+		row, err := ib.sc.spread(row)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			width = len(row)
+			ib.need.insertColumns(ib.targets[:min(width, len(ib.targets))])
+		}
+		if len(row) != width {
 			return pgerror.New(pgerror.SyntaxError, "VALUES lists must all be the same length").At(startOf(row[0]))
 		}
 		if err := ib.checkWidth(len(row), row); err != nil {
@@ -369,7 +376,7 @@ func (b *binder) defaultOf(t *catalog.TableDescriptor, ord int) (expr.Scalar, er
 	}
 	return b.catalogExpr(text, nil, func(sc *scope, e ast.Expr) (expr.Scalar, error) {
 		sc.in("DEFAULT expressions", false, false)
-		x, err := sc.expr(e)
+		x, err := sc.valueFor(e, c.Type, castAssignment, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -413,7 +420,7 @@ func (b *binder) catalogExpr(text string, scan *scanRel, bind func(*scope, ast.E
 
 // scanItem puts a scan's visible columns in sight.
 func scanItem(s *scanRel, alias string, open bool) nsItem {
-	it := nsItem{alias: alias, rel: true, open: open, scan: s}
+	it := nsItem{alias: alias, rel: true, open: open, scan: s, relation: s.table}
 	for i := range s.table.Columns {
 		if !s.table.Columns[i].Hidden {
 			it.cols = append(it.cols, nsCol{name: s.table.Columns[i].Name, id: s.cols[i], need: s.need, ordinal: i})

@@ -176,14 +176,18 @@ func (b *binder) mergeInsert(sc *scope, out *change, w *ast.MergeWhen) ([]expr.S
 		return nil, err
 	}
 	sc.in("VALUES", false, false)
-	if w.Values == nil {
-		ib.targets = nil
-	} else if err := ib.checkWidth(len(w.Values), w.Values); err != nil {
+	values, err := sc.spread(w.Values)
+	if err != nil {
 		return nil, err
 	}
-	ib.need.insertColumns(ib.targets[:min(len(w.Values), len(ib.targets))])
+	if values == nil {
+		ib.targets = nil
+	} else if err := ib.checkWidth(len(values), values); err != nil {
+		return nil, err
+	}
+	ib.need.insertColumns(ib.targets[:min(len(values), len(ib.targets))])
 	full := make([]expr.Scalar, len(out.table.Columns))
-	for i, e := range w.Values {
+	for i, e := range values {
 		x, err := ib.value(i, e)
 		if err == nil {
 			err = ib.put(full, i, x)

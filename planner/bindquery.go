@@ -359,12 +359,20 @@ func (b *binder) retypeValues(q *query, i int, t types.Type, how castContext) er
 func (b *binder) bindValues(v *ast.Values, outer *scope) (*query, error) {
 	sc := newScope(b, outer)
 	sc.in("VALUES", false, false)
-	width := len(v.Rows[0])
+	first, err := sc.spread(v.Rows[0])
+	if err != nil {
+		return nil, err
+	}
+	width := len(first)
 	if width > maxTargets {
 		return nil, errTooManyTargets()
 	}
-	rows := make([][]expr.Scalar, len(v.Rows))
+	rows, written := make([][]expr.Scalar, len(v.Rows)), make([][]ast.Expr, len(v.Rows))
 	for i, row := range v.Rows {
+		if row, err = sc.spread(row); err != nil {
+			return nil, err
+		}
+		written[i] = row
 		if len(row) != width {
 			return nil, pgerror.New(pgerror.SyntaxError, "VALUES lists must all be the same length").At(startOf(row[0]))
 		}
@@ -386,7 +394,7 @@ func (b *binder) bindValues(v *ast.Values, outer *scope) (*query, error) {
 		column := make([]expr.Scalar, len(rows))
 		pos := make([]int, len(rows))
 		for i := range rows {
-			column[i], pos[i] = rows[i][j], startOf(v.Rows[i][j])
+			column[i], pos[i] = rows[i][j], startOf(written[i][j])
 		}
 		t, err := b.unify(column, pos, "VALUES")
 		if err != nil {
@@ -483,9 +491,5 @@ func (b *binder) unifySides(l, r *query, i int, op string) (types.Type, error) {
 	if err := b.retype(l, i, t, castImplicit); err != nil {
 		return t, err
 	}
-	if err := b.retype(r, i, t, castImplicit); err != nil {
-		return t, err
-	}
-	left, right := b.column(l.cols[i].id, l.cols[i].pos), b.column(r.cols[i].id, r.cols[i].pos)
-	return commonCollation(t, []expr.Scalar{left, right}, []int{l.cols[i].pos, r.cols[i].pos})
+	return t, b.retype(r, i, t, castImplicit)
 }

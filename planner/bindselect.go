@@ -441,9 +441,7 @@ func (sb *selectBinder) assemble() (*query, error) {
 	b := sb.b
 	root := sb.windowSteps(sb.source())
 	out := &query{}
-	if len(sb.sel.sets) > 0 {
-		root = &projectSetRel{input: root, sets: sb.sel.sets}
-	}
+	root = projectSets(root, sb.sel.sets)
 	out.sel = sb
 	own := outputSet(root)
 	items := &projectRel{}
@@ -484,14 +482,36 @@ func (sb *selectBinder) source() rel {
 	if len(sb.where) > 0 {
 		root = &filterRel{input: root, conds: sb.where}
 	}
-	if len(sb.sel.groupSets) > 0 {
-		root = &projectSetRel{input: root, sets: sb.sel.groupSets}
-	}
+	root = projectSets(root, sb.sel.groupSets)
 	if sb.sel.grouped {
 		root = sb.grouping(root)
 		if sb.having != nil {
 			root = &filterRel{input: root, conds: expr.Conjuncts(nil, sb.having)}
 		}
+	}
+	return root
+}
+
+// projectSets runs set-returning functions over root: those that are arguments of others in a step below these.
+func projectSets(root rel, sets []setProjection) rel {
+	for len(sets) > 0 {
+		var pending colSet
+		for i := range sets {
+			pending.add(sets[i].id)
+		}
+		var now, later []setProjection
+		for _, s := range sets {
+			var reads colSet
+			for _, arg := range s.args {
+				addUsed(arg, &reads)
+			}
+			if reads.intersects(pending) {
+				later = append(later, s)
+			} else {
+				now = append(now, s)
+			}
+		}
+		root, sets = &projectSetRel{input: root, sets: now}, later
 	}
 	return root
 }

@@ -15,7 +15,7 @@ func compositeFields(x expr.Scalar) []expr.Scalar {
 	rec, isRecord := expr.Unlabel(x).(*expr.Record)
 	for i := range fields {
 		if isRecord {
-			out[i] = labelled(rec.Elems[i], fields[i].Type)
+			out[i] = rec.Elems[i]
 			continue
 		}
 		operand := x
@@ -27,23 +27,20 @@ func compositeFields(x expr.Scalar) []expr.Scalar {
 	return out
 }
 
-// labelled gives the value of an attribute the attribute's collation.
-func labelled(x expr.Scalar, t types.Type) expr.Scalar {
-	if have := x.Type(); have.Coll != t.Coll {
-		return &expr.Cast{X: x, Typ: have.Collated(t.Coll), Implicit: true}
-	}
-	return x
-}
-
 // compositeField binds (x).name of a value of a composite type.
 func compositeField(x expr.Scalar, e *ast.Field) (expr.Scalar, error) {
 	d := x.Type().Def
 	i := d.FieldNamed(e.Name)
+	if rec, ok := x.(*expr.Record); ok && i < 0 && rec.Names != nil {
+		if ref, ok := e.X.(*ast.ColumnRef); ok { // a whole row
+			return nil, undefinedColumn(ref.Parts[len(ref.Parts)-1], e.Name, startOf(e))
+		}
+	}
 	if i < 0 {
 		return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" not found in data type %s", e.Name, builtin.TypeName(x.Type())).At(startOf(e))
 	}
 	if rec, ok := expr.Unlabel(x).(*expr.Record); ok {
-		return labelled(rec.Elems[i], d.Fields[i].Type), nil
+		return rec.Elems[i], nil
 	}
 	return &expr.Field{X: x, Index: i, Name: e.Name, Typ: d.Fields[i].Type}, nil
 }
@@ -131,6 +128,6 @@ func (b *binder) recordAs(rec *expr.Record, t types.Type, how castContext, pos i
 		elems[i] = y
 	}
 	out := expr.NewRecord(elems, nil)
-	out.Typ = t
+	out.Typ, out.Present = t, rec.Present
 	return out, nil
 }

@@ -34,9 +34,6 @@ func (b *binder) bindModifying(d *cte, top bool) error {
 		return pgerror.New(pgerror.FeatureNotSupported, "WITH clause containing a data-modifying statement must be at the top level").
 			At(int(d.def.Pos))
 	}
-	if d.recursive {
-		d.state = cteModifying
-	}
 	c, err := b.bindChange(d.def.Statement, d.sc)
 	if err != nil {
 		return err

@@ -160,6 +160,7 @@ type aggregation struct {
 	id   int
 	call AggregateCall
 	name string
+	pos  int
 }
 
 // windowing is a window function's column.

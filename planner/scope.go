@@ -33,6 +33,7 @@ type scope struct {
 	aggsOK bool // aggregates are permitted
 	inAgg  bool // inside an aggregate's arguments
 	setsOK bool // set-returning functions are permitted
+	setPos int  // of the last call of one that was bound
 	winsOK bool // window functions are permitted
 	inWin  bool // inside a window function's arguments
 }
@@ -83,9 +84,13 @@ type nsItem struct {
 	rel           bool    // may be named as a qualifier
 	given         bool    // its columns are parameters
 	open          bool    // its columns may be named without one
+	work          bool    // the reference of a recursive term to its own query
 	scan          *scanRel
-	query         *query // of a subquery or view
-	view          *Need  // of a view: what reading it needs
+	query         *query                   // of a subquery or view
+	relation      *catalog.TableDescriptor // of a table or view, whose row type whole rows have; nil: none, as of a subquery
+	of            types.Type               // of a function that returns rows of a composite type
+	absent        *absence                 // of a side of an outer join that may have no row
+	view          *Need                    // of a view: what reading it needs
 	// unlockable describes the item if FOR UPDATE OF cannot name it.
 	unlockable string
 }
@@ -354,16 +359,6 @@ func (sc *scope) qualifiedColumn(schema, table, name string, pos int) (expr.Scal
 	return found.value(sc.b, pos), nil
 }
 
-// wholeRow makes the record of all columns of a table in sight.
-func (it *nsItem) wholeRow(b *binder, pos int) expr.Scalar {
-	elems := make([]expr.Scalar, len(it.cols))
-	names := make([]string, len(it.cols))
-	for i := range it.cols {
-		elems[i], names[i] = it.cols[i].value(b, pos), it.cols[i].name
-	}
-	return expr.NewRecord(elems, names)
-}
-
 // addItem puts a table in sight; two of one name are an error.
 func (sc *scope) addItem(it nsItem) error {
 	if it.rel && it.alias != "" {
@@ -439,6 +434,13 @@ func definedType(t *ast.TypeName, typ types.Type) (types.Type, error) {
 
 // useType records that the plan depends on a type.
 func (b *binder) useType(t types.Type) {
+	if t.Def != nil && t.Def.Relation != 0 {
+		// A row type changes with its relation.
+		if rel, err := b.r.RelationByID(b.ctx, t.Def.Relation); err == nil && rel != nil {
+			b.use(rel)
+		}
+		return
+	}
 	if t.Def != nil && !slices.Contains(b.types, t.Def) {
 		b.types = append(b.types, t.Def)
 		b.useType(t.Def.Parent)

@@ -310,10 +310,7 @@ func (p *parser) indexColumn() ast.IndexColumn {
 // createView reads CREATE VIEW.
 func (p *parser) createView(pos ast.Pos, orReplace bool, persistence ast.Persistence) ast.Statement {
 	c := &ast.CreateView{Pos: pos, OrReplace: orReplace, Persistence: persistence}
-	if c.Recursive = p.isWord(kw.Recursive); c.Recursive {
-		p.lacking(pos, "CREATE")
-		p.advance()
-	}
+	c.Recursive = p.acceptWord(kw.Recursive)
 	p.expectWord(kw.View)
 	c.Name = p.tableName()
 	if p.is('(') || c.Recursive {

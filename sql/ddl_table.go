@@ -529,9 +529,7 @@ func (p *parser) columnConstraint(c *ast.ColumnDef) bool {
 		written("DEFAULT")
 	case t.kw == kw.Generated:
 		written(p.generated(c))
-	case !named && p.isWord(kw.Collate):
-		c.CollateAt = p.here()
-		p.advance()
+	case !named && p.acceptWord(kw.Collate):
 		c.Collation = p.path()
 		written("COLLATE")
 	case !named && p.columnAttribute(c):

@@ -305,7 +305,7 @@ func (p *parser) withClause() *ast.With {
 	return with
 }
 
-// cte reads name [(columns)] AS [[NOT] MATERIALIZED] (statement).
+// cte reads name [(columns)] AS [[NOT] MATERIALIZED] (statement) [SEARCH …] [CYCLE …].
 func (p *parser) cte() ast.CTE {
 	cte := ast.CTE{Pos: p.here()}
 	cte.Name = p.colID()
@@ -326,10 +326,7 @@ func (p *parser) cte() ast.CTE {
 	}
 	cte.Statement = p.embedded()
 	p.expect(')')
-	if w := p.cur().kw; w == kw.Search || w == kw.Cycle {
-		p.notYet(p.here(), "SEARCH and CYCLE", "Carry the path in an array column.")
-		p.searchAndCycle(&cte)
-	}
+	p.searchAndCycle(&cte)
 	return cte
 }
 

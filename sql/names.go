@@ -30,6 +30,10 @@ func outputName(x ast.Expr) (string, int) {
 	switch x := x.(type) {
 	case *ast.ColumnRef:
 		return x.Parts[len(x.Parts)-1], goodName
+	case *ast.Star:
+		if len(x.Table) > 0 {
+			return x.Table[len(x.Table)-1], goodName
+		}
 	case *ast.Field:
 		if x.Name == "*" {
 			return outputName(x.X)

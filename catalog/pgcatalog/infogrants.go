@@ -112,12 +112,12 @@ func (s *scan) usagePrivileges(to audience) error {
 		return []col{{"object_catalog", text(s.database())}, {"object_schema", text(schema)}, {"object_name", text(name)}, {"object_type", text(kind)}}
 	}
 	if to == everybody || s.access().Owns(catalog.BootstrapSuperuser) {
-		err := s.eachCollation(func(c owned) error {
-			return s.emit(append(object(c.Schema, c.Name, "COLLATION"), col{"grantor", text(s.roleName(c.owner))},
-				col{"grantee", text("PUBLIC")}, col{"privilege_type", text("USAGE")}, col{"is_grantable", yesNo(false)})...)
-		})
-		if err != nil {
-			return err
+		for _, c := range collations {
+			row := append(object(catalog.SystemSchema, c.name, "COLLATION"), col{"grantor", text(s.roleName(catalog.BootstrapSuperuser))},
+				col{"grantee", text("PUBLIC")}, col{"privilege_type", text("USAGE")}, col{"is_grantable", yesNo(false)})
+			if err := s.emit(row...); err != nil {
+				return err
+			}
 		}
 	}
 	err := s.eachDomain(func(d *catalog.TypeDescriptor) error {

@@ -46,15 +46,23 @@ func characterSetRows(s *scan) error {
 }
 
 func collationInfoRows(s *scan) error {
-	return s.eachCollation(func(c owned) error {
-		return s.emit(append(s.named("collation", c.Schema, c.Name), col{"pad_attribute", text("NO PAD")})...)
-	})
+	for _, c := range collations {
+		err := s.emit(append(s.named("collation", catalog.SystemSchema, c.name), col{"pad_attribute", text("NO PAD")})...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func collationSetRows(s *scan) error {
-	return s.eachCollation(func(c owned) error {
-		return s.emit(append(s.named("collation", c.Schema, c.Name), col{"character_set_name", text("UTF8")})...)
-	})
+	for _, c := range collations {
+		err := s.emit(append(s.named("collation", catalog.SystemSchema, c.name), col{"character_set_name", text("UTF8")})...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // named makes the columns *_catalog, *_schema and *_name.
@@ -118,11 +126,10 @@ func domainRefusesNull(t types.Type) bool { return t.IsDomain() && t.Def.NotNull
 
 // collationOf makes the columns of a type's collation, none for the default one.
 func (s *scan) collationOf(t types.Type) []col {
-	c := collationBy(s.Types(), types.OID(collationOf(t)))
-	if c.IsDefault() {
+	if collationOf(t) != collationC {
 		return nil
 	}
-	return s.named("collation", c.Schema, c.Name)
+	return s.named("collation", catalog.SystemSchema, "C")
 }
 
 func columnTypeRows(s *scan) error {

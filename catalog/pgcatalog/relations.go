@@ -21,6 +21,10 @@ const (
 	classPgProc       = 1255
 	classPgOperator   = 2617
 	classPgExtension  = 3079
+
+	defaultCollation = 100
+	collationC       = 950
+	collationPOSIX   = 951
 )
 
 // databaseName is the name of the one database.
@@ -165,8 +169,9 @@ func classRows(s *scan) error {
 			rows = stats.Rows
 			pages = float64(estimateBytes(t, stats)/8192 + 1)
 		}
+		row, _ := t.RowType()
 		err = s.emit(
-			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"relowner", oid(t.OwnerOID())},
+			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"reltype", oid(uint32(row))}, col{"relowner", oid(t.OwnerOID())},
 			col{"relam", num(method)}, col{"relfilenode", oid(t.OID())}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
 			col{"relacl", s.relationACL(t)}, col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter(persistence(t))}, col{"relkind", letter(kind)},
 			col{"relnatts", num(visibleColumns(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v')},
@@ -302,7 +307,7 @@ func indexRows(s *scan) error {
 			}
 			typ := t.Columns[t.Ordinal(id)].Type
 			classes = append(classes, operatorClass(typ))
-			collations = append(collations, collationOf(ix.Columns[i].KeyType(typ)))
+			collations = append(collations, collationOf(typ))
 			option := int64(0)
 			if ix.Columns[i].Desc {
 				option |= 1

@@ -40,7 +40,9 @@ type (
 		Elems []Scalar
 		Names []string   // of a whole-row reference's columns; nil otherwise
 		Typ   types.Type // a composite type of as many fields, or record
-		types []types.Type
+		// Present is NULL where the whole record is, as that of a table in an outer join; nil: it never is.
+		Present Scalar
+		types   []types.Type
 	}
 	// Field is a field of a record whose shape is known.
 	Field struct {
@@ -188,6 +190,11 @@ func (a *Array) Eval(ev *Context, in types.Row) (types.Datum, error) {
 
 // Eval builds a new record.
 func (r *Record) Eval(ev *Context, in types.Row) (types.Datum, error) {
+	if r.Present != nil {
+		if d, err := r.Present.Eval(ev, in); err != nil || d.IsNull() {
+			return types.Null, err
+		}
+	}
 	row := make(types.Row, len(r.Elems))
 	for i, x := range r.Elems {
 		d, err := x.Eval(ev, in)

@@ -97,6 +97,7 @@ func moreOperands(s Scalar, f func(*Scalar)) {
 		list(s.Elems)
 	case *Record:
 		list(s.Elems)
+		optional(&s.Present)
 	case *Field:
 		f(&s.X)
 	case *Subscript:
@@ -472,7 +473,7 @@ func sameMoreNode(a, b Scalar) bool {
 		return ok && a.Typ == b.Typ && a.Nested == b.Nested
 	case *Record:
 		b, ok := b.(*Record)
-		return ok && a.Typ.Same(b.Typ)
+		return ok && a.Typ.Same(b.Typ) && (a.Present == nil) == (b.Present == nil)
 	case *Field:
 		b, ok := b.(*Field)
 		return ok && a.Index == b.Index

@@ -49,6 +49,7 @@ func stringFuncs() []decl {
 		{sig: "overlay(bytea,bytea,int4,int4) bytea", fn: overlay(true)}, {sig: "overlay(bytea,bytea,int4) bytea", fn: overlay(true)},
 		{sig: "repeat(text,int4) text", fn: repeat}, {sig: "split_part(text,text,int4) text", fn: splitPart},
 		{sig: "ascii(text) int4", fn: ascii}, {sig: "chr(int4) text", fn: chr},
+		{sig: "unistr(text) text", fn: unistr},
 		{sig: "starts_with(text,text) bool", fn: startsWith},
 		{sig: "to_hex(int4) text", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return types.Text(strconv.FormatUint(uint64(uint32(a[0].Int())), 16)), nil

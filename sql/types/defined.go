@@ -3,6 +3,7 @@ package types
 import (
 	"bytes"
 	"sort"
+	"strings"
 
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -41,8 +42,9 @@ type Defined struct {
 	NotNull bool
 	Checks  []DomainCheck
 
-	// Fields are the attributes of a composite type, by ID.
-	Fields []Field
+	// Fields are the attributes of a composite type, by ID. Of a row type they are the columns of the relation with the number Relation.
+	Fields   []Field
+	Relation uint64
 
 	base          Type // below all domains
 	constrained   bool // the domain, or one below, has constraints
@@ -86,7 +88,7 @@ type Field struct {
 // NewDefined completes d. A domain's parent and the types of fields must be complete.
 func NewDefined(d *Defined) *Defined {
 	name := keyword.QuoteIdent(d.Name)
-	if d.Schema != "public" {
+	if d.Schema != "public" && !strings.HasPrefix(d.Schema, "pg_temp") { // A session sees its own temporary schema alone.
 		name = keyword.QuoteIdent(d.Schema) + "." + name
 	}
 	d.scalar = Info{OID: d.OID, Name: d.Name, SQLName: name, Array: d.Array, Len: 4, Category: CategoryEnum, Kind: KindBytes}
@@ -119,18 +121,12 @@ func NewDefined(d *Defined) *Defined {
 
 // PairRanges completes a range type and its multirange type, whose bounds have type sub.
 func PairRanges(rng, multi *Defined, sub Type) {
-	rt := &RangeTypes{Range: rng.Type(), Multi: multi.Type(), Sub: sub.Base().Collated(sub.Coll)}
+	rt := &RangeTypes{Range: rng.Type(), Multi: multi.Type(), Sub: sub.Base()}
 	rng.ranges, multi.ranges = rt, rt
 }
 
-// Type returns the type, without modifier; of a domain with its collation.
-func (d *Defined) Type() Type {
-	t := Type{OID: d.OID, Mod: -1, Def: d}
-	if d.Kind == Domain {
-		t.Coll = d.Parent.Coll
-	}
-	return t
-}
+// Type returns the type, without modifier.
+func (d *Defined) Type() Type { return Type{OID: d.OID, Mod: -1, Def: d} }
 
 // ArrayType returns the type of its arrays.
 func (d *Defined) ArrayType() Type { return Type{OID: d.Array, Mod: -1, Def: d} }
@@ -148,11 +144,7 @@ func (t Type) IsDomain() bool { return t.Def != nil && t.Def.Kind == Domain && t
 // Underlying returns the type below a domain, and below all domains under it, with its modifier; any other type is its own.
 func (t Type) Underlying() Type {
 	if t.IsDomain() {
-		base := t.Def.base
-		if t.Coll != nil {
-			base.Coll = t.Coll
-		}
-		return base
+		return t.Def.base
 	}
 	return t
 }
