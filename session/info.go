@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -37,11 +38,13 @@ type info struct {
 	notifications *notifications
 }
 
-func (i *info) User() string        { return i.acting.name(i.acting.current) }
-func (i *info) SessionUser() string { return i.acting.name(i.acting.session) }
-func (i *info) Database() string    { return i.database }
-func (i *info) PID() int32          { return int32(i.key.PID) }
-func (i *info) ServerStart() int64  { return builtin.UnixToTimestamp(i.started) }
+func (i *info) User() string         { return i.acting.name(i.acting.current) }
+func (i *info) SessionUser() string  { return i.acting.name(i.acting.session) }
+func (i *info) Database() string     { return i.database }
+func (i *info) PID() int32           { return int32(i.key.PID) }
+func (i *info) ClientAddr() net.Addr { return i.client.Addr }
+func (i *info) ServerAddr() net.Addr { return i.client.Local }
+func (i *info) ServerStart() int64   { return builtin.UnixToTimestamp(i.started) }
 
 func (i *info) Version() string {
 	return fmt.Sprintf("PostgreSQL %s, percodb: a transactional SQL database over sharded keys", i.version)

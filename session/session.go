@@ -107,7 +107,8 @@ type Deps struct {
 
 // Client is where a session's client is, and how it is connected.
 type Client struct {
-	Addr net.Addr // nil: there is none
+	// Addr is the client's address, Local the server's on this connection; nil: there is none.
+	Addr, Local net.Addr
 	// Tune applies the settings of a TCP connection; nil: it is none.
 	Tune func(settings.KeepAlive)
 	TLS  *catalog.TLS // nil: the connection is not encrypted

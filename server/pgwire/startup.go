@@ -231,7 +231,7 @@ func (c *Conn) LastHeard() time.Time { return time.Unix(0, c.progress.Load()) }
 
 // Client returns where the client is and how it is connected. It is legal once the client has introduced itself.
 func (c *Conn) Client() session.Client {
-	client := session.Client{Addr: c.net.RemoteAddr(), TLS: describeTLS(c.tls)}
+	client := session.Client{Addr: c.net.RemoteAddr(), Local: c.net.LocalAddr(), TLS: describeTLS(c.tls)}
 	if c.tcp != nil {
 		client.Tune = c.keepAlive
 	}

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/percodb/percodb/internal/memory"
@@ -46,6 +47,9 @@ type SessionInfo interface {
 	TemporarySchema() uint32
 	Version() string // what version() returns
 	PID() int32
+	// ClientAddr and ServerAddr are the ends of the connection, *net.TCPAddr or of a Unix socket; nil: there is none.
+	ClientAddr() net.Addr
+	ServerAddr() net.Addr
 	// Setting returns the value that SHOW prints. Errors: 42704 for an unknown name, 42501.
 	Setting(name string) (string, error)
 	SetSetting(name, value string, local bool) error

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"math"
+	"net"
 	"strings"
 	"time"
 
@@ -22,6 +23,32 @@ func session(f func(s SessionInfo, a []types.Datum) (types.Datum, error)) Func {
 		}
 		return f(env.Session, a)
 	}
+}
+
+// address is the IP address of an end of the connection, NULL on a Unix socket.
+func address(of func(SessionInfo) net.Addr) Func {
+	return session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
+		tcp, ok := of(s).(*net.TCPAddr)
+		if !ok {
+			return types.Null, nil
+		}
+		ip := tcp.IP
+		if v4 := ip.To4(); v4 != nil {
+			ip = v4
+		}
+		return types.NewInet(types.Inet{Addr: ip, Bits: 8 * len(ip)}), nil
+	})
+}
+
+// port is the port of an end of the connection, NULL on a Unix socket.
+func port(of func(SessionInfo) net.Addr) Func {
+	return session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
+		tcp, ok := of(s).(*net.TCPAddr)
+		if !ok {
+			return types.Null, nil
+		}
+		return types.Int(int64(tcp.Port)), nil
+	})
 }
 
 func systemFuncs() []decl {
@@ -64,10 +91,10 @@ func systemFuncs() []decl {
 			return types.Int(s.ServerStart()), nil
 		})},
 		{sig: "pg_is_in_recovery() bool", flags: volatile, fn: constant(types.Bool(false))},
-		{sig: "inet_server_addr() inet", flags: stable, fn: constant(types.Null)},
-		{sig: "inet_client_addr() inet", flags: stable, fn: constant(types.Null)},
-		{sig: "inet_server_port() int4", flags: stable, fn: constant(types.Null)},
-		{sig: "inet_client_port() int4", flags: stable, fn: constant(types.Null)},
+		{sig: "inet_server_addr() inet", flags: stable, fn: address(SessionInfo.ServerAddr)},
+		{sig: "inet_client_addr() inet", flags: stable, fn: address(SessionInfo.ClientAddr)},
+		{sig: "inet_server_port() int4", flags: stable, fn: port(SessionInfo.ServerAddr)},
+		{sig: "inet_client_port() int4", flags: stable, fn: port(SessionInfo.ClientAddr)},
 		{sig: "pg_client_encoding() name", flags: stable, fn: constant(types.Text("UTF8"))},
 		{sig: "pg_encoding_to_char(int4) name", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 			if a[0].Int() == encodingUTF8 {

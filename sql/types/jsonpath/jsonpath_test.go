@@ -32,7 +32,8 @@ func TestPrintedReadsBack(t *testing.T) {
 
 // Goal: deep nesting is an error. Method: parentheses, signs and filters.
 func TestDepth(t *testing.T) {
-	for _, text := range []string{strings.Repeat("(", 100000), strings.Repeat("-", 100000) + "1", "$" + strings.Repeat("?(@", 100000)} {
+	for _, text := range []string{strings.Repeat("(", 100000), strings.Repeat("-", 100000) + "1", "$" + strings.Repeat("?(@", 100000),
+		"$" + strings.Repeat(" + 1", 50_000), "$ ? (@ == 1" + strings.Repeat(" && @ == 1", 30_000) + ")"} {
 		_, err := Parse(text)
 		var e *pgerror.Error
 		if !errors.As(err, &e) || e.Code != pgerror.StatementTooComplex {
@@ -42,6 +43,36 @@ func TestDepth(t *testing.T) {
 }
 
 // Goal: invariant 2. Method: fuzz.
+// Goal: a path is bounded, however long its text: members, subscripts and chains of operators are no way around it. What is accepted can
+// be printed and read again.
+func TestLength(t *testing.T) {
+	for _, text := range []string{"$" + strings.Repeat(".a", 5_000_000), "$" + strings.Repeat("+1", 5_000_000), "$[" + strings.Repeat("1,", 5_000_000) + "1]"} {
+		_, err := Parse(text)
+		var e *pgerror.Error
+		if !errors.As(err, &e) || e.Code != pgerror.StatementTooComplex {
+			t.Errorf("%.20s: %v", text, err)
+		}
+	}
+	for _, text := range []string{
+		"$" + strings.Repeat(".a", 90_000), "$" + strings.Repeat(" + 1", maxNesting), "$[" + strings.Repeat("1 to 2,", 40_000) + "1]",
+		"$ ? (" + strings.Repeat("(", maxNesting-3) + "@ == 1" + strings.Repeat(") is unknown", maxNesting-3) + ")",
+		"$ ? (" + strings.Repeat("!(", maxNesting-3) + "@ == 1" + strings.Repeat(")", maxNesting-2),
+		strings.Repeat("$[", maxNesting-2) + "1" + strings.Repeat("]", maxNesting-2), strings.Repeat("-(", maxNesting-2) + "$" + strings.Repeat(")", maxNesting-2),
+		"$" + strings.Repeat("?(exists(@", maxNesting/2-2) + strings.Repeat("))", maxNesting/2-2),
+	} {
+		p, err := Parse(text)
+		if err != nil {
+			t.Errorf("%.40s: %v", text, err)
+			continue
+		}
+		printed := p.String()
+		again, err := Parse(printed)
+		if err != nil || again.String() != printed {
+			t.Errorf("%.40s is printed as %.40s, which cannot be read: %v", text, printed, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, text := range paths {
 		f.Add(text)

@@ -13,16 +13,24 @@ type parser struct {
 	lex   lexer
 	cur   token
 	depth int
-	inSub int // array subscripts around the present position
-	inFil int // filters around it
+	// tokens is how many have been read.
+	tokens int
+	inSub  int // array subscripts around the present position
+	inFil  int // filters around it
 }
 
-// maxDepth bounds the nesting of a path.
-const maxDepth = 2000
+const (
+	// maxNesting bounds the nesting of a path, maxDepth that of its text: the printed form of one level has two pairs of parentheses at most,
+	// so that it can be read again.
+	maxNesting = 2000
+	maxDepth   = 2*maxNesting + 2
+	// maxTokens bounds the memory of a path, and the time until a cancel is noticed.
+	maxTokens = 200_000
+)
 
 // Parse reads a path.
 //
-// Errors: 22P02 and 42601 for its syntax, 22003 for a number that numeric cannot hold, 54001 for too deep nesting.
+// Errors: 22P02 and 42601 for its syntax, 22003 for a number that numeric cannot hold, 54001 for too deep nesting and too many parts.
 func Parse(text string) (*Path, error) {
 	p := &parser{lex: lexer{in: text}}
 	if err := p.advance(); err != nil {
@@ -45,11 +53,34 @@ func Parse(text string) (*Path, error) {
 	if p.cur.kind != end {
 		return nil, p.unexpected()
 	}
+	if n.nesting() > maxNesting {
+		return nil, jsonb.ErrTooDeep()
+	}
 	path.Root = n
 	return path, nil
 }
 
+// nesting is the number of operators, filters and subscripts within each other. a + b + c are two: the sum a + b is within the other one.
+func (n *Node) nesting() int {
+	deepest := 0
+	for ; n != nil; n = n.Next {
+		if n.Left == nil && n.Subscripts == nil {
+			continue
+		}
+		within := max(n.Left.nesting(), n.Right.nesting())
+		for i := range n.Subscripts {
+			within = max(within, n.Subscripts[i].From.nesting(), n.Subscripts[i].To.nesting())
+		}
+		deepest = max(deepest, within+1)
+	}
+	return deepest
+}
+
 func (p *parser) advance() (err error) {
+	if p.tokens++; p.tokens > maxTokens {
+		return pgerror.New(pgerror.StatementTooComplex, "jsonpath has too many parts").
+			WithDetail("It may have %d words, values and marks.", maxTokens)
+	}
 	p.cur, err = p.lex.next()
 	return err
 }
