@@ -108,8 +108,9 @@ func (sc *scope) constructor(t types.Type, e *ast.Call) (expr.Scalar, error) {
 // variadicCall binds a call whose last argument is an array of arguments.
 func (sc *scope) variadicCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, error) {
 	pos := int(e.Pos)
-	if e.ArgNames != nil {
-		return nil, pgerror.Unsupported("VARIADIC beside named arguments", "Name no arguments.").At(pos)
+	e, err := sc.inPlace(f, e)
+	if err != nil {
+		return nil, err
 	}
 	args, ts, err := sc.args(e.Args)
 	if err != nil {
@@ -127,28 +128,6 @@ func (sc *scope) variadicCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, err
 		return nil, err
 	}
 	return expr.NewCall(fn, args), nil
-}
-
-// namedCall binds a call that names arguments: they are put in their positions, and omitted ones get their defaults.
-func (b *binder) namedCall(f builtin.FuncName, names []string, given []expr.Scalar, ts []types.Type, pos int) (expr.Scalar, error) {
-	list, places, err := f.ResolveNamed(names, ts)
-	if err != nil {
-		return nil, at(err, pos)
-	}
-	args, ts := positional(list, places, given)
-	return b.function(f, args, ts, pos)
-}
-
-// positional puts named arguments in their places, and the defaults in the others.
-func positional(list []builtin.Parameter, places []int, given []expr.Scalar) ([]expr.Scalar, []types.Type) {
-	args, ts := make([]expr.Scalar, len(list)), make([]types.Type, len(list))
-	for i, p := range list {
-		args[i], ts[i] = &expr.Const{Value: p.Default, Typ: p.Type}, p.Type
-	}
-	for i, place := range places {
-		args[place], ts[place] = given[i], given[i].Type()
-	}
-	return args, ts
 }
 
 // bareName is a function's name that is written without a schema.
@@ -552,7 +531,7 @@ func (sc *scope) setCall(f builtin.FuncName, e *ast.Call) (*builtin.SetFunc, []e
 		return nil, nil, err
 	}
 	if e.ArgNames != nil {
-		list, places, err := f.ResolveNamed(e.ArgNames, ts)
+		list, places, err := f.ResolveNamed(e.ArgNames, ts, false)
 		if err != nil {
 			return nil, nil, at(err, int(e.Pos))
 		}
@@ -674,7 +653,7 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 func (b *binder) tableFuncRel(sc *scope, f builtin.FuncName, t *ast.TableFunc) (rel, []int, error) {
 	name, pos := f.Name, int(t.Pos)
 	if builtin.NeedsColumns(name) || builtin.TakesColumns(name) && len(t.ColumnDefs) > 0 {
-		return b.recordFunc(sc, name, t)
+		return b.recordFunc(sc, f, t)
 	}
 	if len(t.ColumnDefs) > 0 {
 		return nil, nil, pgerror.New(pgerror.SyntaxError,

@@ -8,7 +8,7 @@ import (
 )
 
 // recordFunc binds a function in FROM whose columns the call defines.
-func (b *binder) recordFunc(sc *scope, name string, t *ast.TableFunc) (rel, []int, error) {
+func (b *binder) recordFunc(sc *scope, f builtin.FuncName, t *ast.TableFunc) (rel, []int, error) {
 	if len(t.ColumnDefs) == 0 {
 		return nil, nil, pgerror.New(pgerror.SyntaxError,
 			"a column definition list is required for functions returning \"record\"").At(int(t.Call.Pos))
@@ -21,24 +21,28 @@ func (b *binder) recordFunc(sc *scope, name string, t *ast.TableFunc) (rel, []in
 		}
 		columns = append(columns, builtin.SetColumn{Name: t.ColumnDefs[i].Name, Type: typ})
 	}
-	args, ts, err := sc.args(t.Call.Args)
+	call, err := sc.inPlace(f, t.Call)
 	if err != nil {
 		return nil, nil, err
 	}
-	fn, err := builtin.ResolveRecordFunc(name, ts, columns)
+	args, ts, err := sc.args(call.Args)
+	if err != nil {
+		return nil, nil, err
+	}
+	fn, err := builtin.ResolveRecordFunc(f.Name, ts, columns)
 	if err != nil {
 		return nil, nil, at(err, int(t.Call.Pos))
 	}
 	last := len(args) - 1
-	if args[last], err = b.coerce(args[last], fn.Args[last], castImplicit, startOf(t.Call.Args[last])); err != nil {
+	if args[last], err = b.coerce(args[last], fn.Args[last], castImplicit, startOf(call.Args[last])); err != nil {
 		return nil, nil, err
 	}
-	f := &setFuncRel{fn: fn, args: args, ordinality: t.Ordinality, name: name}
+	set := &setFuncRel{fn: fn, args: args, ordinality: t.Ordinality, name: f.Name}
 	for _, c := range columns {
-		f.cols = append(f.cols, b.newColumn(c.Name, c.Type))
+		set.cols = append(set.cols, b.newColumn(c.Name, c.Type))
 	}
 	if t.Ordinality {
-		f.cols = append(f.cols, b.newColumn("ordinality", types.TInt8))
+		set.cols = append(set.cols, b.newColumn("ordinality", types.TInt8))
 	}
-	return f, f.cols, nil
+	return set, set.cols, nil
 }

@@ -135,8 +135,12 @@ func (sc *scope) windowFunction(f builtin.FuncName, e *ast.Call) (*WindowCall, t
 			sc.b.needFunction(call.Agg)
 		}
 	default:
-		_, err = sc.b.function(f, args, ts, pos)
-		if f.IsSet() {
+		if e.ArgNames != nil {
+			_, _, err = f.ResolveNamed(e.ArgNames, ts, e.Variadic)
+		} else {
+			_, err = sc.b.function(f, args, ts, pos)
+		}
+		if f.IsSet() && e.ArgNames == nil {
 			_, err = f.ResolveSet(ts)
 		}
 		if err == nil {

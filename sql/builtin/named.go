@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/percodb/percodb/sql/pgdata"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -15,59 +16,58 @@ type Parameter struct {
 	Default types.Datum // NULL: the argument must be given
 }
 
-// namedSignatures lists the parameters of the functions whose parameters have names in PostgreSQL 15,
-// once for each number of arguments.
-func namedSignatures(f FuncName) [][]Parameter {
-	switch f.system() {
-	case "make_date":
-		return [][]Parameter{intParameters("year", "month", "day")}
-	case "make_time":
-		return [][]Parameter{append(intParameters("hour", "min"), Parameter{Name: "sec", Type: types.TFloat8})}
-	case "make_timestamp":
-		return [][]Parameter{timestampParameters()}
-	case "make_timestamptz":
-		zone := Parameter{Name: "timezone", Type: types.TText}
-		return [][]Parameter{timestampParameters(), append(timestampParameters(), zone)}
-	case "make_interval":
-		all := intParameters("years", "months", "weeks", "days", "hours", "mins")
-		for i := range all {
-			all[i].Default = types.Int(0)
+// namedSignatures lists the parameters of the functions of a name that have named parameters, those with VARIADIC or those without.
+func namedSignatures(f FuncName, variadic bool) (all [][]Parameter) {
+	for _, p := range ProcsNamed(f.system()) {
+		if p.row < 0 || p.Value("proargnames") == pgdata.Null {
+			continue
 		}
-		return [][]Parameter{append(all, Parameter{Name: "secs", Type: types.TFloat8, Default: types.Float(0)})}
-	case "jsonb_path_exists", "jsonb_path_match", "jsonb_path_query", "jsonb_path_query_array", "jsonb_path_query_first",
-		"jsonb_path_exists_tz", "jsonb_path_match_tz", "jsonb_path_query_tz", "jsonb_path_query_array_tz", "jsonb_path_query_first_tz":
-		return [][]Parameter{{{Name: "target", Type: types.TJSONB}, {Name: "path", Type: types.TJSONPath},
-			{Name: "vars", Type: types.TJSONB, Default: types.JSONB(noVariables)}, {Name: "silent", Type: types.TBool, Default: types.Bool(false)}}}
+		var list []Parameter
+		isVariadic := false
+		for _, param := range p.Parameters() {
+			if param.Mode == 'o' {
+				continue
+			}
+			isVariadic = isVariadic || param.Mode == 'v'
+			list = append(list, Parameter{Name: param.Name, Type: param.Type, Default: defaultValue(param)})
+		}
+		if isVariadic == variadic {
+			all = append(all, list)
+		}
 	}
-	return nil
+	return all
 }
 
-func intParameters(names ...string) []Parameter {
-	list := make([]Parameter, len(names), len(names)+2)
-	for i, name := range names {
-		list[i] = Parameter{Name: name, Type: types.TInt4}
+// defaultValue reads a default, which pg_proc has as SQL: a number, a boolean, or a string with its type.
+func defaultValue(p ProcParameter) types.Datum {
+	text := p.Default
+	if text == "" {
+		return types.Null
 	}
-	return list
-}
-
-func timestampParameters() []Parameter {
-	return append(intParameters("year", "month", "mday", "hour", "min"), Parameter{Name: "sec", Type: types.TFloat8})
+	if i := strings.LastIndex(text, "'::"); i > 0 {
+		text = strings.ReplaceAll(text[1:i], "''", "'")
+	}
+	d, err := types.ParseText(p.Type, text, nil)
+	if err != nil {
+		panic("builtin: default " + p.Default + " of a parameter: " + err.Error())
+	}
+	return d
 }
 
 // ResolveNamed finds the parameters of the function for a call with named arguments, and the position of each argument
 // among them. names has an entry for each argument, "" for positional ones, which come first; args has their types, for
-// the error.
+// the error. Parameters behind the last one that is given are left out. variadic: the last argument is VARIADIC.
 //
 // Errors: 42601 a name is given twice, 42883 no function has such parameters.
-func (f FuncName) ResolveNamed(names []string, args []types.Type) (list []Parameter, places []int, err error) {
+func (f FuncName) ResolveNamed(names []string, args []types.Type, variadic bool) (list []Parameter, places []int, err error) {
 	for i, n := range names {
 		if n != "" && slices.Contains(names[:i], n) {
 			return nil, nil, pgerror.New(pgerror.SyntaxError, "argument name \"%s\" used more than once", n)
 		}
 	}
-	for _, list := range namedSignatures(f) {
+	for _, list := range namedSignatures(f, variadic) {
 		if places := placeNamed(list, names); places != nil {
-			return list, places, nil
+			return list[:slices.Max(places)+1], places, nil
 		}
 	}
 	e := ErrNoFunction(f.String(), args)

@@ -88,7 +88,7 @@ type Field struct {
 // NewDefined completes d. A domain's parent and the types of fields must be complete.
 func NewDefined(d *Defined) *Defined {
 	name := keyword.QuoteIdent(d.Name)
-	if d.Schema != "public" && !strings.HasPrefix(d.Schema, "pg_temp") { // A session sees its own temporary schema alone.
+	if d.Schema != "public" && d.Schema != "pg_catalog" && !strings.HasPrefix(d.Schema, "pg_temp") { // A session sees its own temporary schema alone.
 		name = keyword.QuoteIdent(d.Schema) + "." + name
 	}
 	d.scalar = Info{OID: d.OID, Name: d.Name, SQLName: name, Array: d.Array, Len: 4, Category: CategoryEnum, Kind: KindBytes}
