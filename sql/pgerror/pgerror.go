@@ -34,6 +34,7 @@ const (
 	InvalidParameterValue       Code = "22023"
 	InvalidEscapeSequence       Code = "22025"
 	ArraySubscriptError         Code = "2202E"
+	ZeroLengthCharacterString   Code = "2200F"
 	InvalidRowCountInLimit      Code = "2201W"
 	InvalidRowCountInOffset     Code = "2201X"
 	InvalidSQLJSONDatetime      Code = "22031"

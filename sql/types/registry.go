@@ -436,6 +436,5 @@ func trimBrackets(name string) (dims int) {
 
 // unsupportedTypes are PostgreSQL's types that percodb does not have, which an error reports.
 var unsupportedTypes = map[string]string{
-	"xml":      "xml",
-	"tsvector": "tsvector", "tsquery": "tsquery",
+	"xml": "xml",
 }
