@@ -262,11 +262,9 @@ func (sc *scope) find(name string) (*nsCol, int) {
 func (sc *scope) findSystem(name string) (found *nsCol, n int) {
 	for i := range sc.items {
 		if it := &sc.items[i]; it.open {
-			for j := range it.system {
-				if it.system[j].name == name {
-					found = &it.system[j]
-					n++
-				}
+			if c := it.systemColumn(sc.b, name); c != nil {
+				found = c
+				n++
 			}
 		}
 	}
@@ -345,10 +343,8 @@ func (sc *scope) qualifiedColumn(schema, table, name string, pos int) (expr.Scal
 		}
 		found = &it.cols[i]
 	}
-	for i := range it.system {
-		if found == nil && it.system[i].name == name {
-			found = &it.system[i]
-		}
+	if found == nil {
+		found = it.systemColumn(sc.b, name)
 	}
 	if found == nil {
 		return nil, undefinedColumn(table, name, pos)

@@ -1,0 +1,25 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// systemColumn returns a column that a table has beside its own, nil if there is none of that name: those of system tables, and tableoid.
+func (it *nsItem) systemColumn(b *binder, name string) *nsCol {
+	for i := range it.system {
+		if it.system[i].name == name {
+			return &it.system[i]
+		}
+	}
+	if name != "tableoid" || it.scan == nil || it.given || it.scan.table.Kind == catalog.KindVirtual {
+		return nil
+	}
+	oid := expr.Scalar(&expr.Const{Value: types.Int(int64(it.scan.table.OID())), Typ: types.TOid})
+	if it.absent != nil {
+		present := &expr.IsNull{X: it.absent.marker(b, it), Not: true}
+		oid = &expr.Case{Whens: []expr.When{{Cond: present, Then: oid}}, Typ: types.TOid}
+	}
+	return &nsCol{name: name, e: oid}
+}
