@@ -39,26 +39,54 @@ func (g *Grants) EffectiveObjectACL(kind acl.Kind, name string) acl.List {
 	return acl.Default(kind, BootstrapSuperuser)
 }
 
-// WithObject returns the entries after those of an object have been replaced. A parameter has an entry only
-// while its privileges are not those by default; id returns the OID of a new one.
-func (g *Grants) WithObject(kind acl.Kind, name string, list acl.List, id func() (uint32, error)) ([]ObjectGrant, error) {
-	next := slices.Clone(g.Objects)
-	i := slices.IndexFunc(next, func(o ObjectGrant) bool { return o.Kind == kind && o.Name == name })
-	switch {
-	case kind == acl.Parameter && list.Equal(acl.Default(kind, BootstrapSuperuser)):
-		return slices.DeleteFunc(next, func(o ObjectGrant) bool { return o.Kind == kind && o.Name == name }), nil
-	case i >= 0:
-		next[i].ACL = list
-		return next, nil
+// ObjectEdit is a change of privileges on objects without descriptors.
+type ObjectEdit struct {
+	grants  Grants // with Objects being changed
+	Changed bool
+	places  map[objectName]int // in Objects
+}
+
+// EditObjects begins a change of Objects. g stays as it is.
+func (g *Grants) EditObjects() *ObjectEdit {
+	e := &ObjectEdit{grants: *g, places: make(map[objectName]int, len(g.Objects))}
+	e.grants.Objects = slices.Clone(g.Objects)
+	for i := range g.Objects {
+		e.places[objectName{g.Objects[i].Kind, g.Objects[i].Name}] = i
+	}
+	return e
+}
+
+// ACL is Grants.EffectiveObjectACL after what has been set so far.
+func (e *ObjectEdit) ACL(kind acl.Kind, name string) acl.List {
+	if i, ok := e.places[objectName{kind, name}]; ok {
+		return e.grants.Objects[i].ACL
+	}
+	return e.grants.EffectiveObjectACL(kind, name)
+}
+
+// Set replaces the privileges on an object; id returns the OID of a new entry of a parameter.
+func (e *ObjectEdit) Set(kind acl.Kind, name string, list acl.List, id func() (uint32, error)) error {
+	e.Changed = true
+	if i, ok := e.places[objectName{kind, name}]; ok {
+		e.grants.Objects[i].ACL = list
+		return nil
 	}
 	o := ObjectGrant{Kind: kind, Name: name, ACL: list}
 	if kind == acl.Parameter {
 		var err error
 		if o.OID, err = id(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return append(next, o), nil
+	e.places[objectName{kind, name}] = len(e.grants.Objects)
+	e.grants.Objects = append(e.grants.Objects, o)
+	return nil
+}
+
+// Objects returns the entries. A parameter has one only while its privileges are not those by default.
+func (e *ObjectEdit) Objects() []ObjectGrant {
+	standard := acl.Default(acl.Parameter, BootstrapSuperuser)
+	return slices.DeleteFunc(slices.Clone(e.grants.Objects), func(o ObjectGrant) bool { return o.Kind == acl.Parameter && o.ACL.Equal(standard) })
 }
 
 // objectName identifies an object without a descriptor.
@@ -67,8 +95,8 @@ type objectName struct {
 	name string
 }
 
-// Index makes the index of Objects by name, after they have changed.
-func (g *Grants) Index() {
+// indexObjects makes the index of Objects by name.
+func (g *Grants) indexObjects() {
 	g.objects = make(map[objectName]acl.List, len(g.Objects))
 	for i := range g.Objects {
 		o := &g.Objects[i]

@@ -176,7 +176,7 @@ func loadGrants(ctx context.Context, r percolator.Reader, schemas map[string]sch
 	g.Database, g.Defaults, g.Objects, g.ObjectsVersion = rec.Database, rec.Defaults, rec.Objects, rec.ObjectsVersion
 	g.ConnectionLimit = rec.ConnectionLimit
 	if len(g.Objects) > 0 {
-		g.Index()
+		g.indexObjects()
 	}
 	return g, err
 }

@@ -2,7 +2,6 @@ package ddl
 
 import (
 	"context"
-	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/ast"
@@ -143,14 +142,10 @@ func (r *run) revokeMembership(ctx context.Context, g membershipChange) error {
 	return nil
 }
 
-// quoteNames quotes what are not plain names.
+// quoteNames quotes what are not plain names. A string with a comma is one name.
 func quoteNames(names []string) []string {
 	quoted := make([]string, 0, len(names))
 	for _, name := range names {
-		if strings.ContainsAny(name, `,"`) && !strings.HasPrefix(name, `"$`) {
-			quoted = append(quoted, name) // a list in one string
-			continue
-		}
 		quoted = append(quoted, keyword.QuoteIdent(name))
 	}
 	return quoted

@@ -75,7 +75,7 @@ func (g *granting) onObjects(ctx context.Context, kind acl.Kind, word string, fo
 	case acl.Type: // of domains, too
 		word = "type"
 	}
-	next, changed := *g.access.Grants, false
+	edit := g.access.Grants.EditObjects()
 	for _, o := range found {
 		if o.typ != 0 {
 			if err := g.onType(ctx, o.typ, p); err != nil {
@@ -83,7 +83,10 @@ func (g *granting) onObjects(ctx context.Context, kind acl.Kind, word string, fo
 			}
 			continue
 		}
-		owned := catalog.Owned{ACL: next.EffectiveObjectACL(kind, o.name)}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		owned := catalog.Owned{ACL: edit.ACL(kind, o.name)}
 		list, err := g.onObject(owned, kind, word, o.shown, p)
 		if err != nil {
 			return err
@@ -91,19 +94,18 @@ func (g *granting) onObjects(ctx context.Context, kind acl.Kind, word string, fo
 		if list.Equal(owned.ACL) {
 			continue
 		}
-		changed = true
-		if next.Objects, err = next.WithObject(kind, o.name, list, func() (uint32, error) {
+		err = edit.Set(kind, o.name, list, func() (uint32, error) {
 			id, err := g.ch.NewID(ctx)
 			return uint32(id), err
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
-		next.Index()
 	}
-	if !changed {
+	if !edit.Changed {
 		return nil
 	}
-	if err := g.ch.SetObjectGrants(ctx, next.Objects); err != nil {
+	if err := g.ch.SetObjectGrants(ctx, edit.Objects()); err != nil {
 		return err
 	}
 	return g.look(ctx)

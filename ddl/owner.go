@@ -439,22 +439,21 @@ func (r *run) revokeAll(ctx context.Context, role uint32) error {
 
 // revokeAllOfObjects is revokeAll for objects without descriptors.
 func (r *run) revokeAllOfObjects(ctx context.Context, role uint32) error {
-	next, changed := *r.access.Grants, false
+	edit := r.access.Grants.EditObjects()
 	for _, o := range r.access.Grants.Objects {
 		if !o.ACL.Mentions(role) {
 			continue
 		}
 		list, err := o.ACL.Without(r.access.Roles, role, catalog.BootstrapSuperuser)
+		if err == nil {
+			err = edit.Set(o.Kind, o.Name, list, nil)
+		}
 		if err != nil {
 			return err
 		}
-		changed = true
-		if next.Objects, err = next.WithObject(o.Kind, o.Name, list, nil); err != nil {
-			return err
-		}
 	}
-	if changed {
-		if err := r.ch.SetObjectGrants(ctx, next.Objects); err != nil {
+	if edit.Changed {
+		if err := r.ch.SetObjectGrants(ctx, edit.Objects()); err != nil {
 			return err
 		}
 	}

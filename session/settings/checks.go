@@ -1,10 +1,19 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
+)
+
+// Errors of values, for which PostgreSQL's messages give no reason.
+var (
+	errNoBool   = errors.New("a Boolean value is required")
+	errNoNumber = errors.New("a number is required")
+	errTooLarge = errors.New("value exceeds integer range")
 )
 
 // CheckBool returns "on" or "off" for a Boolean in any of its spellings.
@@ -20,19 +29,13 @@ func CheckBool(value string) (string, error) {
 			return "off", nil
 		}
 	}
-	return "", fmt.Errorf("a Boolean value is required")
+	return "", errNoBool
 }
 
 func checkInt(low, high int64) func(string) (string, error) {
 	return func(value string) (string, error) {
-		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-		if err != nil {
-			return "", fmt.Errorf("an integer is required")
-		}
-		if n < low || n > high {
-			return "", &outOfRange{strconv.FormatInt(n, 10), low, high}
-		}
-		return strconv.FormatInt(n, 10), nil
+		n, err := integers(float64(low), float64(high)).integer(value)
+		return strconv.FormatInt(n, 10), err
 	}
 }
 
@@ -48,43 +51,22 @@ func checkEnum(words ...string) func(string) (string, error) {
 	}
 }
 
-// timeUnits are PostgreSQL's units of time parameters, longest first where one ends another.
-var timeUnits = []struct {
-	suffix string
-	unit   time.Duration
-}{
-	{"us", time.Microsecond}, {"ms", time.Millisecond}, {"min", time.Minute},
-	{"s", time.Second}, {"h", time.Hour}, {"d", 24 * time.Hour},
-}
+// millis are the values of parameters in milliseconds.
+var millis = quantity{low: 0, high: math.MaxInt32, whole: true, units: delayUnits, base: 1e3}
 
 // ParseMillis reads "250", "250ms", "2s", "5min" as PostgreSQL reads parameters in milliseconds.
 func ParseMillis(value string) (time.Duration, error) {
-	v := strings.TrimSpace(value)
-	unit := time.Millisecond
-	for _, u := range timeUnits {
-		if strings.HasSuffix(v, u.suffix) {
-			v, unit = strings.TrimSpace(strings.TrimSuffix(v, u.suffix)), u.unit
-			break
-		}
-	}
-	n, err := strconv.ParseFloat(v, 64)
-	if err != nil {
-		return 0, fmt.Errorf(`valid units for this parameter are "us", "ms", "s", "min", "h", and "d"`)
-	}
-	d := time.Duration(n * float64(unit))
-	if n < 0 || d > (1<<31-1)*time.Millisecond {
-		return 0, &outOfRange{strconv.FormatInt(d.Milliseconds(), 10) + " ms", 0, 1<<31 - 1}
-	}
-	return d, nil
+	n, err := millis.integer(value)
+	return time.Duration(n) * time.Millisecond, err
 }
+
+// seconds are the values of parameters in seconds.
+var seconds = quantity{low: 0, high: math.MaxInt32, whole: true, units: delayUnits, base: 1e6}
 
 // parseSeconds is ParseMillis for a parameter in seconds.
 func parseSeconds(value string) (time.Duration, error) {
-	if v := strings.TrimSpace(value); v != "" && strings.Trim(v, "0123456789") == "" {
-		value = v + "s"
-	}
-	d, err := ParseMillis(value)
-	return d.Round(time.Second), err
+	n, err := seconds.integer(value)
+	return time.Duration(n) * time.Second, err
 }
 
 // checkSeconds is checkMillis for a parameter in seconds.
@@ -99,7 +81,7 @@ func checkSeconds(value string) (string, error) {
 // checkPositiveMillis is checkMillis without 0.
 func checkPositiveMillis(value string) (string, error) {
 	if d, err := ParseMillis(value); err == nil && d < time.Millisecond {
-		return "", &outOfRange{strconv.FormatInt(d.Milliseconds(), 10) + " ms", 1, 1<<31 - 1}
+		return "", outside(d.Milliseconds(), " ms", 1, math.MaxInt32)
 	}
 	return checkMillis(value)
 }

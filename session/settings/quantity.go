@@ -38,15 +38,9 @@ func memory(base, low, high float64) quantity {
 
 // check brings a value to the largest unit that divides it, as SHOW prints it.
 func (q quantity) check(value string) (string, error) {
-	n, err := q.parse(value)
+	n, err := q.number(value)
 	if err != nil {
 		return "", err
-	}
-	if q.whole {
-		n = math.RoundToEven(n)
-	}
-	if math.IsNaN(n) || n < q.low || n > q.high {
-		return "", fmt.Errorf("valid values are from %s to %s", q.print(q.low), q.print(q.high))
 	}
 	if n > 0 {
 		for _, u := range q.units {
@@ -56,6 +50,42 @@ func (q quantity) check(value string) (string, error) {
 		}
 	}
 	return q.print(n), nil
+}
+
+// integer returns a value in multiples of the base.
+func (q quantity) integer(value string) (int64, error) {
+	n, err := q.number(value)
+	return int64(n), err
+}
+
+// number returns a value in multiples of the base, rounded if it is whole, and fails unless it is in range.
+func (q quantity) number(value string) (float64, error) {
+	n, err := q.parse(value)
+	if err != nil {
+		return 0, err
+	}
+	if q.whole {
+		if n = math.RoundToEven(n); math.IsNaN(n) || n > math.MaxInt32 && q.high <= math.MaxInt32 || n < math.MinInt32 {
+			return 0, errTooLarge
+		}
+	}
+	if math.IsNaN(n) || n < q.low || n > q.high {
+		return 0, &outOfRange{q.print(n) + q.baseName(), q.print(q.low), q.print(q.high)}
+	}
+	return n, nil
+}
+
+// baseName returns the unit of the base after a space, "" if there is none.
+func (q quantity) baseName() string {
+	for _, u := range q.units {
+		if times := q.base / u.size; times >= 1 {
+			if times == 1 {
+				return " " + u.name
+			}
+			return " " + strconv.FormatFloat(times, 'f', -1, 64) + u.name
+		}
+	}
+	return ""
 }
 
 func (q quantity) print(n float64) string {
@@ -85,7 +115,7 @@ func (q quantity) parse(value string) (float64, error) {
 	}
 	n, err := strconv.ParseFloat(v, 64)
 	if err != nil {
-		return 0, fmt.Errorf("a number is required")
+		return 0, errNoNumber
 	}
 	return n * factor, nil
 }

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -152,14 +151,14 @@ func (def *definition) context() string {
 	return "user"
 }
 
-// outOfRange is the error of a number that a parameter cannot have.
-type outOfRange struct {
-	value     string
-	low, high int64
-}
+// outOfRange is the error of a number that a parameter cannot have. The bounds are without the unit of the value.
+type outOfRange struct{ value, low, high string }
 
-func (e *outOfRange) Error() string {
-	return fmt.Sprintf("valid values are from %d to %d", e.low, e.high)
+func (e *outOfRange) Error() string { return "valid values are from " + e.low + " to " + e.high }
+
+// outside returns the error of an integer; unit begins with a space, or is empty.
+func outside(n int64, unit string, low, high int64) error {
+	return &outOfRange{strconv.FormatInt(n, 10) + unit, strconv.FormatInt(low, 10), strconv.FormatInt(high, 10)}
 }
 
 // checkSecondsIn is checkSeconds for a parameter with other bounds.
@@ -170,7 +169,7 @@ func checkSecondsIn(low, high int64) func(string) (string, error) {
 			return "", err
 		}
 		if n := int64(d / time.Second); n < low || n > high {
-			return "", &outOfRange{strconv.FormatInt(n, 10) + " s", low, high}
+			return "", outside(n, " s", low, high)
 		}
 		return DurationText(d), nil
 	}

@@ -565,11 +565,16 @@ func (def *definition) invalid(value string, err error) error {
 		return pg
 	}
 	if r, ok := err.(*outOfRange); ok {
-		return pgerror.New(pgerror.InvalidParameterValue, "%s is outside the valid range for parameter %q (%d .. %d)", r.value, def.name, r.low, r.high)
+		return pgerror.New(pgerror.InvalidParameterValue, "%s is outside the valid range for parameter %q (%s .. %s)", r.value, def.name, r.low, r.high)
+	}
+	if err == errNoBool {
+		return pgerror.New(pgerror.InvalidParameterValue, "parameter %q requires a Boolean value", def.name)
 	}
 	e := pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter %q: %q", def.name, value)
-	reason := err.Error()
-	e.Hint = strings.ToUpper(reason[:1]) + reason[1:] + "."
+	if err != errNoNumber {
+		reason := err.Error()
+		e.Hint = strings.ToUpper(reason[:1]) + reason[1:] + "."
+	}
 	return e
 }
 

@@ -241,3 +241,36 @@ func TestSessionsShareNoValues(t *testing.T) {
 		t.Errorf("another session has %+v", other)
 	}
 }
+
+// Goal: the messages about values that a parameter cannot have are PostgreSQL 15's.
+func TestMessagesOfValues(t *testing.T) {
+	s := newSettings()
+	for _, c := range []struct{ name, value, message, hint string }{
+		{"work_mem", "1", `1 kB is outside the valid range for parameter "work_mem" (64 .. 2147483647)`, ""},
+		{"work_mem", "9999999GB", `invalid value for parameter "work_mem": "9999999GB"`, "Value exceeds integer range."},
+		{"work_mem", "abc", `invalid value for parameter "work_mem": "abc"`, ""},
+		{"work_mem", "1 xx", `invalid value for parameter "work_mem": "1 xx"`, `Valid units for this parameter are "B", "kB", "MB", "GB", and "TB".`},
+		{"temp_buffers", "1", `1 8kB is outside the valid range for parameter "temp_buffers" (100 .. 1073741823)`, ""},
+		{"statement_timeout", "-5", `-5 ms is outside the valid range for parameter "statement_timeout" (0 .. 2147483647)`, ""},
+		{"statement_timeout", "30d", `invalid value for parameter "statement_timeout": "30d"`, "Value exceeds integer range."},
+		{"statement_timeout", "x", `invalid value for parameter "statement_timeout": "x"`, ""},
+		{"tcp_keepalives_idle", "-1", `-1 s is outside the valid range for parameter "tcp_keepalives_idle" (0 .. 2147483647)`, ""},
+		{"random_page_cost", "-1", `-1 is outside the valid range for parameter "random_page_cost" (0 .. 1.79769e+308)`, ""},
+		{"geqo_seed", "2", `2 is outside the valid range for parameter "geqo_seed" (0 .. 1)`, ""},
+		{"extra_float_digits", "9", `9 is outside the valid range for parameter "extra_float_digits" (-15 .. 3)`, ""},
+		{"row_security", "x", `parameter "row_security" requires a Boolean value`, ""},
+	} {
+		err := s.Set(c.name, c.value)
+		if pg, ok := err.(*pgerror.Error); !ok || pg.Code != "22023" || pg.Message != c.message || pg.Hint != c.hint {
+			t.Errorf("%s = %s: %v", c.name, c.value, err)
+		}
+	}
+	for _, c := range [][3]string{{"statement_timeout", "0x10", "16ms"}, {"statement_timeout", "1.5", "2ms"}, {"statement_timeout", "1.5s", "1500ms"}, {"work_mem", "1.5MB", "1536kB"}} {
+		if err := s.Set(c[0], c[1]); err != nil {
+			t.Error(err)
+		}
+		if got, err := s.Get(c[0]); err != nil || got != c[2] {
+			t.Errorf("%s = %s: %s, %v", c[0], c[1], got, err)
+		}
+	}
+}
