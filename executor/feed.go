@@ -135,21 +135,15 @@ func (f *feed) walk(counting bool) percolator.Walk {
 }
 
 // pair passes the row of a pair to the sink, unless a filter rejects it.
-func (f *feed) pair(key, value []byte) (err error) {
+func (f *feed) pair(key, value []byte) error {
 	ex := f.scan.ex
 	if err := ex.tick(ex.ev.Ctx); err != nil {
 		return err
 	}
-	row := f.scan.out
-	if !f.scan.keysOnly {
-		if row, err = f.scan.decode(key, value); err != nil {
-			return err
-		}
-	}
-	if ok, err := ex.holds(f.scan.filter, row); !ok || err != nil {
+	if ok, err := f.scan.passes(key, value); !ok || err != nil {
 		return err
 	}
-	return f.push(0, row)
+	return f.push(0, f.scan.out)
 }
 
 // push passes a row through the stages from one on.

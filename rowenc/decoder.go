@@ -51,7 +51,8 @@ type keyColumn struct {
 // maxDecimalSlab bounds how many numerics one kept numeric can hold in memory.
 const maxDecimalSlab = 32
 
-// Init prepares d to decode the keys and values of index ix of t into rows of the given table columns, each listed once.
+// Init prepares d to decode the keys and values of index ix of t into rows of the given table columns, each listed once. In the
+// place of an ordinal that is negative Decode leaves the row as it is.
 // It fails if a secondary index does not contain one of them (see Covers).
 func (d *Decoder) Init(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, ordinals []int) error {
 	isPrimary := ix.ID == t.Primary.ID
@@ -59,6 +60,9 @@ func (d *Decoder) Init(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, 
 	d.prefix = AppendIndexPrefix(d.prefixBuf[:0], t.ID, ix.ID)
 	d.stored = d.storedBuf[:0]
 	for dst, ord := range ordinals {
+		if ord < 0 {
+			continue
+		}
 		col := &t.Columns[ord]
 		if !isPrimary && !holds(t, ix, col.ID) {
 			return pgerror.New(pgerror.InternalError, "index %q does not hold column %q", ix.Name, col.Name)
