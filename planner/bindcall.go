@@ -377,6 +377,10 @@ func (sc *scope) aggregateCall(f builtin.FuncName, e *ast.Call) (*AggregateCall,
 	if len(args) == 0 && !e.Star {
 		return nil, 0, pgerror.New(pgerror.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", f).At(int(e.Pos))
 	}
+	filter, err := sc.filter(e.Filter)
+	if err != nil {
+		return nil, 0, err
+	}
 	fn, err := f.ResolveAggregate(ts)
 	if err != nil {
 		return nil, 0, at(err, int(e.Pos))
@@ -392,15 +396,12 @@ func (sc *scope) aggregateCall(f builtin.FuncName, e *ast.Call) (*AggregateCall,
 			}
 		}
 	}
-	call := &AggregateCall{Func: fn, Args: args, Distinct: e.Distinct}
+	call := &AggregateCall{Func: fn, Args: args, Distinct: e.Distinct, Filter: filter}
 	for i := range args {
 		if t := args[i].Type(); e.Distinct && !t.Ordered() {
 			return nil, 0, pgerror.New(pgerror.UndefinedFunction, "could not identify an ordering operator for type %s", t).
 				WithDetail("Aggregates with DISTINCT must be able to sort their inputs.").At(startOf(e.Args[i]))
 		}
-	}
-	if call.Filter, err = sc.filter(e.Filter); err != nil {
-		return nil, 0, err
 	}
 	for _, it := range e.OrderBy {
 		x, err := sc.expr(it.Expr)

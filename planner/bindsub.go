@@ -83,11 +83,7 @@ func (sc *scope) inSubquery(e *ast.InSubquery) (expr.Scalar, error) {
 		x.Not = e.Not
 		return x, nil
 	}
-	x, err := sc.expr(unwrapRow(e.X))
-	if err != nil {
-		return nil, err
-	}
-	return sc.inOne(x, e)
+	return sc.inOne(e)
 }
 
 // unwrapRow takes the only field of a row of one.
@@ -98,8 +94,13 @@ func unwrapRow(e ast.Expr) ast.Expr {
 	return e
 }
 
-func (sc *scope) inOne(x expr.Scalar, e *ast.InSubquery) (expr.Scalar, error) {
+// inOne binds IN over one column: the subquery first, as PostgreSQL does, so that of two errors the same one is reported.
+func (sc *scope) inOne(e *ast.InSubquery) (expr.Scalar, error) {
 	sub, q, err := sc.subquery(e.Query, false)
+	if err != nil {
+		return nil, err
+	}
+	x, err := sc.expr(unwrapRow(e.X))
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +154,10 @@ func (b *binder) inClasses(x []expr.Scalar, sub *expr.Subquery, q *query, pos in
 }
 
 func (sc *scope) rowSubqueryAny(row *ast.Row, query *ast.Query, pos int) (*expr.InSubquery, error) {
+	sub, q, err := sc.subquery(query, false)
+	if err != nil {
+		return nil, err
+	}
 	x := make([]expr.Scalar, len(row.Elems))
 	for i := range row.Elems {
 		v, err := sc.expr(row.Elems[i])
@@ -160,10 +165,6 @@ func (sc *scope) rowSubqueryAny(row *ast.Row, query *ast.Query, pos int) (*expr.
 			return nil, err
 		}
 		x[i] = v
-	}
-	sub, q, err := sc.subquery(query, false)
-	if err != nil {
-		return nil, err
 	}
 	if err := checkWidth(len(x), len(q.cols), pos); err != nil {
 		return nil, err
@@ -219,15 +220,15 @@ func (sc *scope) quantified(e *ast.Quantified) (expr.Scalar, error) {
 	if row, ok := e.X.(*ast.Row); ok && len(row.Elems) != 1 {
 		return sc.quantifiedRow(e, row)
 	}
-	x, err := sc.expr(unwrapRow(e.X))
+	op := expr.ParseCmpOp(e.Op)
+	if (op == expr.EQ && !e.All) || (op == expr.NE && e.All) {
+		return sc.inOne(&ast.InSubquery{Pos: e.Pos, X: e.X, Query: e.Query, Not: op == expr.NE})
+	}
+	sub, q, err := sc.subquery(e.Query, false)
 	if err != nil {
 		return nil, err
 	}
-	op := expr.ParseCmpOp(e.Op)
-	if (op == expr.EQ && !e.All) || (op == expr.NE && e.All) {
-		return sc.inOne(x, &ast.InSubquery{Pos: e.Pos, X: e.X, Query: e.Query, Not: op == expr.NE})
-	}
-	sub, q, err := sc.subquery(e.Query, false)
+	x, err := sc.expr(unwrapRow(e.X))
 	if err != nil {
 		return nil, err
 	}

@@ -43,14 +43,16 @@ func (b *binder) bindUpdate(s *ast.Update, outer *scope) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
+	// As PostgreSQL binds the clauses: of several errors the same one is reported.
+	if err := b.changeClauses(sc, out, s.Where, s.Returning); err != nil {
+		return nil, err
+	}
 	sc.sel = &selectState{}
 	if out.set, out.changed, err = b.assignments(sc, t, out.scan, s.Set); err != nil {
 		return nil, err
 	}
 	out.scan.need.updateColumns(out.changed)
-	if err := b.finishChange(sc, out, s.Where, s.Returning); err != nil {
-		return nil, err
-	}
+	out.listColumns()
 	return out, b.restrictUpdate(out)
 }
 
@@ -70,14 +72,15 @@ func (b *binder) bindDelete(s *ast.Delete, outer *scope) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.finishChange(sc, out, s.Where, s.Returning); err != nil {
+	if err := b.changeClauses(sc, out, s.Where, s.Returning); err != nil {
 		return nil, err
 	}
+	out.listColumns()
 	return out, b.restrictTarget(out.scan, catalog.PolicyDelete)
 }
 
-// finishChange binds WHERE and RETURNING, and lists the columns that the source must deliver.
-func (b *binder) finishChange(sc *scope, out *change, where ast.Expr, returning []ast.SelectItem) error {
+// changeClauses binds WHERE and RETURNING.
+func (b *binder) changeClauses(sc *scope, out *change, where ast.Expr, returning []ast.SelectItem) error {
 	conds, err := b.condition(sc, where, "WHERE")
 	if err != nil {
 		return err
@@ -90,7 +93,6 @@ func (b *binder) finishChange(sc *scope, out *change, where ast.Expr, returning 
 			return err
 		}
 	}
-	out.listColumns()
 	return nil
 }
 

@@ -24,14 +24,14 @@ type windowDef struct {
 
 // mapExprs replaces every expression of a window and of its calls by f of it.
 func (w *windowDef) mapExprs(f func(expr.Scalar) expr.Scalar) {
-	for i := range w.partition {
-		w.partition[i] = f(w.partition[i])
+	for i := range w.calls {
+		mapWindowCall(&w.calls[i].call, f)
 	}
 	for i := range w.order {
 		w.order[i].Expr = f(w.order[i].Expr)
 	}
-	for i := range w.calls {
-		mapWindowCall(&w.calls[i].call, f)
+	for i := range w.partition {
+		w.partition[i] = f(w.partition[i])
 	}
 }
 

@@ -83,7 +83,7 @@ func jsonOpFuncs() []decl {
 		decl{sig: "jsonb_exists_all(jsonb,text[]) bool", fn: jsonbExistsList(true)},
 		decl{sig: "jsonb_concat(jsonb,jsonb) jsonb", fn: jsonbConcat},
 		decl{sig: "jsonb_delete(jsonb,text) jsonb", fn: jsonbDeleteKey},
-		decl{sig: "jsonb_delete(jsonb,text,variadic text) jsonb", fn: pathArgs(jsonbDeleteKeys)},
+		decl{sig: "jsonb_delete(jsonb,text,variadic text) jsonb", flags: nonStrict, fn: pathArgs(jsonbDeleteKeys)},
 		decl{sig: "jsonb_delete(jsonb,int4) jsonb", fn: jsonbDeleteIndex},
 		decl{sig: "jsonb_delete_path(jsonb,text[]) jsonb", fn: jsonbDeletePath},
 	)
@@ -299,6 +299,9 @@ func jsonbDeleteKey(env *Env, a []types.Datum) (types.Datum, error) {
 
 // jsonbDeleteKeys deletes the members with the keys from an object, the strings equal to them from an array.
 func jsonbDeleteKeys(env *Env, a []types.Datum) (types.Datum, error) {
+	if a[0].IsNull() || a[1].IsNull() {
+		return types.Null, nil
+	}
 	v := a[0].JSONB()
 	if !v.IsContainer() {
 		return types.Null, errDeleteScalar()

@@ -26,6 +26,8 @@ var notCalled = []string{
 	"transaction_timestamp", "statement_timestamp", "clock_timestamp", "gen_random_uuid", "hashtext", "nextval", "currval", "lastval", "setval", "set_config",
 	// PostgreSQL knows these as syntax only, or percodb declares them for its own use.
 	"like_escape", "convert_from", "convert_to",
+	"date_add", "date_subtract", // of PostgreSQL 16
+	"jsonb_populate_", "json_populate_", // of records alone
 }
 
 // special are functions that are not written as a call in PostgreSQL or need small arguments.
@@ -78,6 +80,10 @@ func excluded(name string) bool {
 // known reports whether all types of a signature are in our table.
 func known(s *builtin.Signature) bool {
 	for _, t := range append(slices.Clone(s.Args), s.Ret) {
+		switch t.OID {
+		case types.OIDAnyEnum, types.OIDAnyRange, types.OIDAnyMultirange, types.OIDAnyCompatibleRange, types.OIDAnyCompatibleMultirange:
+			return false // they are not of any type
+		}
 		if byOID[t.OID] == nil && !t.IsPolymorphic() && t.OID != types.OIDAny {
 			return false
 		}

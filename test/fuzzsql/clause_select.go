@@ -89,14 +89,20 @@ func (g *gen) selectCore(w queryWants, columns []column) (t *tree, locks bool) {
 		src = g.from(w.outer, w.depth)
 		inner.columns = src.columns
 	}
-	items := &scope{columns: inner.columns, outer: w.outer}
+	items := &scope{columns: inner.columns, outer: w.outer, windows: src != nil}
 	var group, having *tree
 	if src != nil && g.chance(25) {
 		items, group, having = g.grouped(inner, w.depth)
 	}
 	var list []*tree
 	for i, c := range columns {
-		list = append(list, seq(g.expr(c.typ, items, w.depth), " AS "+columns[i].name))
+		e := g.expr(c.typ, items, w.depth)
+		if src != nil && group == nil && w.limit == 0 && g.chance(4) {
+			if set := g.setCall(c.typ, inner, w.depth); set != nil {
+				e = set
+			}
+		}
+		list = append(list, seq(e, " AS "+columns[i].name))
 	}
 	var from, where *tree
 	if src != nil {
@@ -136,7 +142,12 @@ func (g *gen) grouped(inner *scope, depth int) (items *scope, group, having *tre
 		keys = append(keys, e)
 		items.columns = append(items.columns, column{expr: e, typ: t})
 	}
-	if len(keys) > 0 {
+	// PostgreSQL 15 takes a key without columns for a constant, which is not NULL in the sets without it.
+	columnsOnly := !slices.ContainsFunc(keys, func(k *tree) bool { return len(k.kids) > 0 })
+	if len(keys) > 0 && columnsOnly && g.chance(40) {
+		group = g.groupingSets(keys)
+		items.columns = append(items.columns, column{expr: seq("GROUPING(", clones(keys)[0], ")"), typ: byOID[types.OIDInt4]})
+	} else if len(keys) > 0 {
 		group = opt(" GROUP BY ", listOf(", ", 1, keys...))
 	} else {
 		group = &tree{}
@@ -163,6 +174,10 @@ func (g *gen) orderAndLimit(w queryWants) []any {
 	}
 	list := listOf(", ", 1, keys...)
 	order := seq(" ORDER BY ", list)
+	if w.limit == 0 && g.chance(12) {
+		// Whoever ties with the last row comes too, so that any order says which rows there are.
+		return []any{order, leaf(fmt.Sprintf(" FETCH FIRST %d ROWS WITH TIES", g.IntN(4)))}
+	}
 	if w.top && whole && !coarse {
 		g.ordered = true
 	}
@@ -223,6 +238,11 @@ func (g *gen) with(w queryWants) *tree {
 	recursive := ""
 	for range 1 + g.IntN(2) {
 		name := g.alias("q")
+		if g.chance(15) {
+			recursive = "RECURSIVE "
+			items = append(items, g.walk(name))
+			continue
+		}
 		if g.chance(20) {
 			recursive = "RECURSIVE "
 			items = append(items, leaf(fmt.Sprintf("%s(n) AS (SELECT %d UNION ALL SELECT n + %d FROM %s WHERE n < %d)", name, g.IntN(3), 1+g.IntN(3), name, 3+g.IntN(8))))
@@ -234,4 +254,25 @@ func (g *gen) with(w queryWants) *tree {
 		g.ctes = append(g.ctes, &relation{name, columns})
 	}
 	return opt("WITH "+recursive, listOf(", ", 1, items...), " ")
+}
+
+// walk makes a recursive item over a table's rows that ends at its cycles, or after some steps.
+func (g *gen) walk(name string) *tree {
+	t := pick(g, g.world.tables)
+	first := fmt.Sprintf("SELECT a.id %% 5, 0 FROM %s AS a WHERE a.id < %d", t.name, 2+g.IntN(4))
+	step := fmt.Sprintf("SELECT (r.n * %d + %d) %% 5, r.m + 1 FROM %s AS r", 1+g.IntN(3), g.IntN(3), name)
+	if g.chance(40) {
+		step += fmt.Sprintf(" JOIN %s AS b ON b.id = r.n", t.name)
+	}
+	step += " WHERE r.m < 4"
+	columns := []column{{name: "n", typ: byOID[types.OIDInt4]}, {name: "m", typ: byOID[types.OIDInt4]}}
+	clause := ""
+	if g.chance(40) {
+		clause += pick(g, []string{" SEARCH DEPTH FIRST BY n SET way", " SEARCH BREADTH FIRST BY n, m SET way"})
+	}
+	if g.chance(60) {
+		clause += " CYCLE n SET loop" + pick(g, []string{"", " TO 'y' DEFAULT 'n'"}) + " USING path"
+	}
+	g.ctes = append(g.ctes, &relation{name, columns})
+	return seq(name+"(n, m) AS ("+first+pick(g, []string{" UNION ", " UNION ALL "})+step+")", opt(clause))
 }

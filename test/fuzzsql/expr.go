@@ -13,6 +13,7 @@ type scope struct {
 	columns []column
 	outer   *scope // of the query around
 	over    *scope // aggregates may be called over its columns
+	windows bool   // window functions may be called over the columns
 }
 
 // column is a name, or another expression that stands for itself, with its type.
@@ -76,6 +77,8 @@ func init() {
 		{2, exprSubscript},
 		{30, exprPredicate},
 		{3, exprSpecialCall},
+		{6, exprWindow},
+		{2, exprRangeWindow},
 	}
 }
 

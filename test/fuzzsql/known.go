@@ -59,6 +59,9 @@ var explanations = []explanation{
 	{"a statement with two mistakes: PostgreSQL reads literals before it checks GROUP BY", func(d *Difference) bool {
 		return d.judged() && isDataError(d.want) && d.got.err != nil && d.got.err.Code == "42803"
 	}},
+	{"PostgreSQL 15 computes the age of infinity from the numbers that stand for it, in the session's zone", func(d *Difference) bool {
+		return d.judged() && strings.HasPrefix(d.Text, "rows: value") && strings.Contains(d.stmt, "age(") && strings.Contains(d.stmt, "infinity")
+	}},
 	{"PostgreSQL 15 wraps around where an interval is out of range", func(d *Difference) bool {
 		return d.judged() && d.got.err != nil && d.got.err.Code == "22008" && d.got.err.Message == "interval out of range"
 	}},

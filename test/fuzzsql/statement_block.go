@@ -115,6 +115,8 @@ func init() {
 		{15, changeInsertSelect},
 		{35, changeUpdate},
 		{20, changeDelete},
+		{15, changeMerge},
+		{10, changeWith},
 	}
 }
 
@@ -229,4 +231,51 @@ func changeDelete(g *gen, t *table) *tree {
 		return seq("DELETE FROM "+t.name+" USING "+other.name+" AS o WHERE ", g.boolean(with, 2), g.returning(s))
 	}
 	return seq("DELETE FROM "+t.name, g.where(s), g.returning(s))
+}
+
+// changeMerge joins a row with one row of another table at most, by their keys.
+func changeMerge(g *gen, t *table) *tree {
+	other := pick(g, g.world.tables)
+	if !t.key || !other.key {
+		return changeUpdate(g, t)
+	}
+	source := &scope{columns: qualified("o", other.columns)}
+	both := &scope{columns: append(qualified(t.name, t.columns), source.columns...)}
+	when := func(match string, s *scope, action *tree) *tree {
+		var cond *tree
+		if g.chance(50) {
+			cond = opt(" AND ", g.boolean(s, 1))
+		}
+		return seq(" WHEN "+match, cond, " THEN ", action)
+	}
+	var whens []*tree
+	for range 1 + g.IntN(3) {
+		c := pick(g, t.columns[1:])
+		switch g.IntN(5) {
+		case 0:
+			whens = append(whens, when("MATCHED", both, leaf("DELETE")))
+		case 1:
+			whens = append(whens, when(pick(g, []string{"MATCHED", "NOT MATCHED"}), source, leaf("DO NOTHING")))
+		case 2:
+			whens = append(whens, when("NOT MATCHED", source, seq("INSERT (id, "+c.name+") VALUES (o.id, ", g.expr(c.typ, source, g.IntN(2)), ")")))
+		default:
+			whens = append(whens, when("MATCHED", both, seq("UPDATE SET "+c.name+" = ", g.expr(c.typ, both, g.IntN(3)))))
+		}
+	}
+	return seq(fmt.Sprintf("MERGE INTO %s USING %s AS o ON %s.id = o.id + %d", t.name, other.name, t.name, g.IntN(3)), listOf("", 1, whens...))
+}
+
+// changeWith reads the rows that a data-modifying WITH item returns, beside the table as it was.
+func changeWith(g *gen, t *table) *tree {
+	s := t.own()
+	item := pick(g, []*tree{
+		seq("DELETE FROM "+t.name, g.where(s)),
+		seq("UPDATE "+t.name+" SET id = id + 50", g.where(s)),
+	})
+	columns := append(qualified("m", t.columns), qualified("o", t.columns)...)
+	var list []*tree
+	for range 1 + g.IntN(3) {
+		list = append(list, g.expr(g.anyColumnType(&scope{columns: columns}), &scope{columns: columns}, g.IntN(3)))
+	}
+	return seq("WITH m AS (", item, " RETURNING *) SELECT ", listOf(", ", 1, list...), " FROM m FULL JOIN "+t.name+" AS o ON m.id = o.id", g.where(&scope{columns: columns}))
 }

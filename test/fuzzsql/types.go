@@ -63,6 +63,11 @@ var scalars = []*typ{
 		literals: []string{"infinity", "-infinity", "2024-12-30 01:02:03.000001-05"}, from: []types.OID{types.OIDDate, types.OIDTimestamp}},
 	{oid: types.OIDInterval, sql: "interval", coarse: true, stored: []string{"0", "1 day", "-1 day", "1 year 2 mons 3 days 04:05:06.789", "15 minutes", "2 mons"},
 		literals: []string{"30 days", "1 month", "24:00:00", "-00:00:00.5", "1 mon -1 day", "100 years", "2 weeks 1 hour"}},
+	{oid: types.OIDJSONB, sql: "jsonb", stored: []string{"1", "null", "true", `"a"`, "[]", "{}", "[1, 2, 3]", `{"a": 1, "b": [1, {"c": "x"}]}`, `{"a": null}`, `[{"a": 1}, {"a": 2}]`},
+		literals: []string{"1.50", `{"b": 2, "a": 1}`, `[[1], ["a", null]]`, "-0.5", `{"a": {"b": {"c": 1}}}`}},
+	{oid: types.OIDInt4Range, sql: "int4range", stored: []string{"empty", "[1,5)", "[2,3)", "(,5)", "[0,)", "(,)", "[100,200)"}, literals: []string{"[1,1]", "(1,3]", "[-5,7]"}},
+	{oid: types.OIDNumRange, sql: "numrange", coarse: true, stored: []string{"empty", "[1.5,5)", "[1,2]", "(,5]", "(0,)"}, literals: []string{"[1.0,1.0]", "(1,3.50]"}},
+	{oid: types.OIDDateRange, sql: "daterange", stored: []string{"empty", "[2000-01-01,2024-02-29)", "(,2000-01-01)", "[2023-03-31,)"}, literals: []string{"[2024-02-29,2024-02-29]"}},
 	{oid: types.OIDUUID, sql: "uuid", stored: []string{"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000", "ffffffff-0000-0000-0000-000000000001"}},
 }
 
