@@ -386,6 +386,7 @@ func (r *pathRun) subscripts(n *jsonpath.Node, it pathItem, out *items) (bool, e
 
 // index evaluates a subscript.
 func (r *pathRun) index(n *jsonpath.Node, it pathItem) (int64, error) {
+	defer r.forget(r.env.Counted())
 	var found items
 	if _, err := r.item(n, it, &found); err != nil {
 		return 0, err
@@ -415,7 +416,7 @@ func (r *pathRun) operand(n *jsonpath.Node, it pathItem, unwrap bool) ([]pathIte
 		var err error
 		if e.is(jsonb.Array) {
 			_, err = r.elements(nil, e.v, &out, false)
-		} else {
+		} else if err = r.env.reserveElements(len(out.list)); err == nil {
 			out.list = append(out.list, e)
 		}
 		if err != nil {
@@ -425,7 +426,11 @@ func (r *pathRun) operand(n *jsonpath.Node, it pathItem, unwrap bool) ([]pathIte
 	return out.list, nil
 }
 
+// forget releases what was reserved since Counted was before: nothing holds the items of operands any more.
+func (r *pathRun) forget(before int64) { r.env.Release(r.env.Counted() - before) }
+
 func (r *pathRun) arithmetic(n *jsonpath.Node, it pathItem, out *items) (bool, error) {
+	before := r.env.Counted()
 	var args [2]*apd.Decimal
 	for i, side := range []*jsonpath.Node{n.Left, n.Right} {
 		list, err := r.operand(side, it, true)
@@ -443,6 +448,7 @@ func (r *pathRun) arithmetic(n *jsonpath.Node, it pathItem, out *items) (bool, e
 	op := map[jsonpath.Type]func(a, b *apd.Decimal) (*apd.Decimal, error){
 		jsonpath.Add: AddNumeric, jsonpath.Sub: SubNumeric, jsonpath.Mul: MulNumeric, jsonpath.Div: DivNumeric, jsonpath.Mod: ModNumeric,
 	}[n.Type]
+	r.forget(before)
 	d, err := op(args[0], args[1])
 	if err != nil {
 		return false, pathError{err}
@@ -519,6 +525,7 @@ func (r *pathRun) predicate(n *jsonpath.Node, it pathItem) (truth, error) {
 		t, err := r.predicate(n.Left, it)
 		return truthOf(t == isUnknown), err
 	case jsonpath.Exists:
+		defer r.forget(r.env.Counted())
 		var out *items
 		if !r.lax {
 			out = new(items)
@@ -573,6 +580,7 @@ func matchesPattern(env *Env, n *jsonpath.Node, s string) (bool, error) {
 // pairs evaluates a predicate over all pairs of the operands' items: true if it is for one of them. In strict mode an error in
 // any makes it unknown.
 func (r *pathRun) pairs(n *jsonpath.Node, it pathItem, right *jsonpath.Node, unwrapRight bool, test func(a, b pathItem) (truth, error)) (truth, error) {
+	defer r.forget(r.env.Counted())
 	as, err := r.operand(n.Left, it, true)
 	if unknown, hard := suppress(err); unknown || hard != nil {
 		return isUnknown, hard
