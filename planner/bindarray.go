@@ -91,6 +91,9 @@ func (sc *scope) subscript(e *ast.Subscript) (expr.Scalar, error) {
 		}
 		return x, err
 	}
+	if t.OID == types.OIDHstore {
+		return sc.hstoreSubscript(x, steps)
+	}
 	if !t.IsArray() {
 		return nil, errNoSubscripts(t, startOf(first.X))
 	}

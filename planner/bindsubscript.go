@@ -54,6 +54,31 @@ func (sc *scope) jsonbSubscript(x expr.Scalar, e *ast.Subscript) (expr.Scalar, e
 	return expr.NewCall(fn, []expr.Scalar{x, step}), nil
 }
 
+// hstoreKey binds the subscript of an hstore, of which there is one.
+func (sc *scope) hstoreKey(first *ast.Subscript, n int) (expr.Scalar, error) {
+	if n > 1 || first.Slice {
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "hstore allows only one subscript").At(int(first.Pos))
+	}
+	key, err := sc.expr(first.Index)
+	if err != nil {
+		return nil, err
+	}
+	return sc.b.coerce(key, types.TText, castAssignment, startOf(first.Index))
+}
+
+// hstoreSubscript binds X[key] of an hstore.
+func (sc *scope) hstoreSubscript(x expr.Scalar, steps []*ast.Subscript) (expr.Scalar, error) {
+	key, err := sc.hstoreKey(steps[0], len(steps))
+	if err != nil {
+		return nil, err
+	}
+	fn, err := builtin.HstoreFetch()
+	if err != nil {
+		return nil, err
+	}
+	return expr.NewCall(fn, []expr.Scalar{x, key}), nil
+}
+
 // parts returns the subscripts of an assignment's ith column, nil if it is whole.
 func parts(a *ast.Assignment, i int) []ast.Step {
 	if a.Parts == nil {
@@ -89,6 +114,8 @@ func (t *assignTarget) step(typ types.Type, path []ast.Step) (types.Type, []ast.
 	switch n := leads(path); {
 	case n > 0 && whole.OID == types.OIDJSONB && n == len(path):
 		return whole, nil, nil
+	case n > 0 && whole.OID == types.OIDHstore && n == len(path):
+		return types.TText, nil, nil
 	case n > 0 && whole.IsArray():
 		return builtin.ArrayPartType(whole, sliced(path[:n])), path[n:], nil
 	case n > 0 && whole.OID != types.OIDJSONB:
@@ -221,6 +248,13 @@ func (b *binder) assignElement(sc *scope, t *assignTarget, typ types.Type, part 
 		}
 		return b.assignJSONB(sc, part, old, value)
 	}
+	if whole.OID == types.OIDHstore {
+		value, err := assign(expr.NewNull(types.TText))
+		if err != nil {
+			return nil, err
+		}
+		return b.assignHstore(sc, part, old, value)
+	}
 	bounds, err := sc.arrayBounds(part)
 	if err != nil {
 		return nil, err
@@ -244,6 +278,14 @@ func (b *binder) assignElement(sc *scope, t *assignTarget, typ types.Type, part 
 		}
 	}
 	return expr.NewCall(builtin.ArrayAssignment(whole.Base(), bounds.slice, bounds.written), args), nil
+}
+
+func (b *binder) assignHstore(sc *scope, part []ast.Step, old, value expr.Scalar) (expr.Scalar, error) {
+	key, err := sc.hstoreKey(part[0].Subscript, len(part))
+	if err != nil {
+		return nil, err
+	}
+	return expr.NewCall(builtin.HstoreAssignment(), []expr.Scalar{old, value, key}), nil
 }
 
 func (b *binder) assignJSONB(sc *scope, part []ast.Step, old, value expr.Scalar) (expr.Scalar, error) {

@@ -34,6 +34,8 @@ var extensionList = sync.OnceValue(func() []*Extension {
 		{Name: "plpgsql", Version: "1.0", Comment: "PL/pgSQL procedural language", Schema: systemSchema},
 		{Name: "pg_trgm", Version: "1.6", Comment: "text similarity measurement and index searching based on trigrams",
 			functions: trgmFuncs, operators: trgmOps},
+		{Name: "hstore", Version: "1.8", Comment: "data type for storing sets of (key, value) pairs", Types: []types.OID{types.OIDHstore},
+			functions: hstoreFuncs, operators: hstoreOps, sets: hstoreSets},
 		{Name: "pgcrypto", Version: "1.3", Comment: "cryptographic functions", functions: pgcryptoFuncs, sets: pgcryptoSets},
 		{Name: "uuid-ossp", Version: "1.1", Comment: "generate universally unique identifiers (UUIDs)", functions: uuidOsspFuncs},
 	}

@@ -168,6 +168,9 @@ func TestDeclaredOperatorsHaveRows(t *testing.T) {
 func TestDeclaredCastsHaveRows(t *testing.T) {
 	rows := pgdata.Casts()
 	for key, e := range castTable() {
+		if max(key.from, key.to) >= types.FirstExtensionOID {
+			continue // PostgreSQL has a row where the extension is installed.
+		}
 		row, ok := rows.Find(formatOID(key.from), formatOID(key.to))
 		if !ok {
 			t.Errorf("the cast from %d to %d has no row", key.from, key.to)
