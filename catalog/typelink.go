@@ -115,6 +115,7 @@ func (l *linker) define(d *TypeDescriptor) {
 	for i := range fields {
 		fields[i].Type = l.typ(fields[i].Type)
 	}
+	d.Parent, d.Fields = parent, fields
 	l.named(d, types.NewDefined(&types.Defined{
 		OID: types.OID(d.ID), Array: types.OID(d.ArrayID), Kind: d.Kind, Version: d.Version,
 		Schema: d.Schema, Name: d.Name, ArrayName: d.ArrayName, Labels: d.Labels,

@@ -154,6 +154,11 @@ func (r *run) alterComposite(ctx context.Context, n *ast.AlterType) error {
 		if err := r.changeComposite(ctx, d, next); err != nil {
 			return err
 		}
+		if c.Action == "DROP" {
+			if err := r.requireNoFieldUses(ctx, c.Attribute.Name, "column "+c.Attribute.Name+" of composite type "+d.Name, false); err != nil {
+				return err
+			}
+		}
 		if d = r.r.Types().ByOID(types.OID(d.ID)); d == nil {
 			return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
 		}
@@ -235,5 +240,8 @@ func (r *run) renameAttribute(ctx context.Context, n *ast.RenameAttribute) error
 	}
 	next := d.Clone()
 	next.Fields[place].Name = n.To
-	return r.changeComposite(ctx, d, next)
+	if err := r.changeComposite(ctx, d, next); err != nil {
+		return err
+	}
+	return r.requireNoFieldUses(ctx, n.From, "column "+n.From+" of composite type "+d.Name, true)
 }

@@ -61,7 +61,10 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 			return err
 		}
 	}
-	return r.update(ctx, t, next, len(next.Observers) < len(t.Observers))
+	if err := r.update(ctx, t, next, len(next.Observers) < len(t.Observers)); err != nil {
+		return err
+	}
+	return r.requireNoFieldUses(ctx, n.Name, "column "+n.Name+" of table "+t.Name, false)
 }
 
 func holdsColumn(ix *catalog.IndexDescriptor, id uint32) bool {

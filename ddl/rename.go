@@ -120,7 +120,10 @@ func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *a
 		}})
 		next.Checks[i].Expr = e.String()
 	}
-	return r.update(ctx, t, next, false)
+	if err := r.update(ctx, t, next, false); err != nil {
+		return err
+	}
+	return r.requireNoFieldUses(ctx, n.From, "column "+n.From+" of table "+t.Name, true)
 }
 
 func (r *run) renameConstraint(ctx context.Context, t *catalog.TableDescriptor, n *ast.RenameConstraint) error {
