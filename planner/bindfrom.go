@@ -87,12 +87,18 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 	}
 	if t.Name.Schema == "" {
 		if def := sc.ctes.find(t.Name.Name); def != nil {
+			if t.Sample != nil {
+				return nil, unsampled(t)
+			}
 			return b.cteRef(sc, def, t, alias)
 		}
 	}
 	table, err := b.relation(t.Name)
 	if err != nil {
 		return nil, err
+	}
+	if t.Sample != nil && (table.Kind == catalog.KindView || table.Kind == catalog.KindSequence) {
+		return nil, unsampled(t)
 	}
 	switch table.Kind {
 	case catalog.KindView:
@@ -121,6 +127,9 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 	r, err := b.guardScan(s)
 	if err == nil {
 		err = b.restrict(s, catalog.PolicySelect)
+	}
+	if err == nil && t.Sample != nil {
+		r, err = b.sample(sc, s, r, t.Sample)
 	}
 	if err != nil {
 		return nil, err

@@ -149,9 +149,8 @@ func (p *parser) table(pos ast.Pos) *ast.TableRef {
 
 // sample reads TABLESAMPLE method (arguments) [REPEATABLE (seed)].
 func (p *parser) sample() *ast.Sample {
-	s := &ast.Sample{Pos: p.here()}
-	p.notYet(s.Pos, "TABLESAMPLE", "Filter with random() < fraction.")
 	p.advance()
+	s := &ast.Sample{Pos: p.here()}
 	s.Method = p.functionName()
 	p.expect('(')
 	s.Args = p.exprList()

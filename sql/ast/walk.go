@@ -268,6 +268,10 @@ func (w *walker) table(t TableExpr) {
 		if w.Visitor.Table != nil && !w.isCTE(n) {
 			w.Visitor.Table(n)
 		}
+		if n.Sample != nil {
+			w.exprs(n.Sample.Args)
+			w.expr(n.Sample.Seed)
+		}
 	case *DerivedTable:
 		w.query(n.Query)
 	case *TableFunc:
