@@ -88,6 +88,9 @@ func informationFuncs() []decl {
 			if n == NoLimit {
 				return types.Null, nil
 			}
+			if n < math.MinInt32 || n > math.MaxInt32 {
+				return types.Null, errInt4Range()
+			}
 			return types.Int(int64(n)), nil
 		}}
 	}
