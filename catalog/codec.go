@@ -10,8 +10,11 @@ import (
 
 // formatVersion is the layout of the catalog's keys and values: docs/format/catalog.md.
 const (
-	formatVersion = "3"
-	// formatWithoutPolicies is the layout before. What was added since has keys and fields of its own: policies, types that users make,
+	formatVersion = "4"
+	// formatWithoutCollations is the layout before, in which all keys of indexes ordered text by its bytes. An older server would not find
+	// keys that are ordered otherwise.
+	formatWithoutCollations = "3"
+	// formatWithoutPolicies is the layout before that. What was added since has keys and fields of its own: policies, types that users make,
 	// row types as types of columns, privileges of functions, types and parameters, settings of the database, json values. An older server
 	// would not obey them.
 	formatWithoutPolicies = "2"

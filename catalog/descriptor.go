@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -128,6 +129,21 @@ type IndexColumn struct {
 	ColumnID   uint32
 	Desc       bool
 	NullsFirst bool
+	// Coll orders the keys: the column's collation unless the index was made with another. nil: by bytes.
+	Coll *collation.Collation `json:",omitempty"`
+	// Rules is the version of the collation's rules by which the keys are made, "" for keys ordered by bytes.
+	Rules string `json:",omitempty"`
+}
+
+// NewIndexColumn returns the key column of an index over col, in the collation c.
+func NewIndexColumn(col *ColumnDescriptor, c *collation.Collation) IndexColumn {
+	return IndexColumn{ColumnID: col.ID, Coll: c, Rules: c.Version()}
+}
+
+// KeyType returns the type of keys over a column of type t.
+func (c *IndexColumn) KeyType(t types.Type) types.Type {
+	t.Coll = c.Coll
+	return t
 }
 
 // CheckDescriptor is a CHECK constraint.

@@ -140,6 +140,29 @@ func TestRolesAreStored(t *testing.T) {
 	}
 }
 
+// Goal: a store from before there were collations is upgraded. Method: take a new store's format back.
+func TestFormatWithoutCollations(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	desc := mustCreate(t, newCatalog(t, db, Options{}), "t")
+	for _, format := range []string{formatWithoutCollations, formatWithoutPolicies} {
+		txn := begin(t, db)
+		_ = txn.Put(keyFormat, []byte(format))
+		if _, err := txn.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		newCatalog(t, db, Options{})
+		txn = begin(t, db)
+		if now, err := txn.Get(ctx, keyFormat); err != nil || string(now) != formatVersion {
+			t.Errorf("from %s: %s, %v", format, now, err)
+		}
+		txn.Close()
+	}
+	if desc.Columns[0].Type.Coll != nil {
+		t.Error("a column without collation has one")
+	}
+}
+
 // Goal: a store from before there were roles is upgraded once: whoever connected as percodb still can. Method: take a new store's
 // format back.
 func TestRolesAreAdded(t *testing.T) {

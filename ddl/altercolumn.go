@@ -9,6 +9,7 @@ import (
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -254,6 +255,9 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 		return err
 	}
 	col := &next.Columns[ord]
+	if typ, err = planner.CollateType(typ, n.Collation, r.r, n.Position()); err != nil {
+		return err
+	}
 	if err := requireStorable(col.Name, typ, n.Position()); err != nil {
 		return err
 	}
@@ -280,6 +284,7 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 		return err
 	}
 	col.Type = typ
+	collateIndexes(next, col.ID, t.Columns[ord].Type.Coll, typ.Coll)
 	if err := r.fitDependents(ctx, next, ord); err != nil {
 		return err
 	}
@@ -307,6 +312,23 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 		return err
 	}
 	return r.update(ctx, t, next, true)
+}
+
+// collateIndexes gives the indexes over a column its new collation, but for those with another one than it had.
+func collateIndexes(t *catalog.TableDescriptor, columnID uint32, old, now *collation.Collation) {
+	visit := func(ix *catalog.IndexDescriptor) {
+		for i := range ix.Columns {
+			if c := &ix.Columns[i]; c.ColumnID == columnID && c.Coll == old {
+				c.Coll = now
+			}
+			// All keys are made anew.
+			ix.Columns[i].Rules = ix.Columns[i].Coll.Version()
+		}
+	}
+	visit(&t.Primary)
+	for i := range t.Indexes {
+		visit(&t.Indexes[i])
+	}
 }
 
 // conversion binds the expression that converts old values: USING, or an assignment cast.

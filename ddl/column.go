@@ -34,6 +34,9 @@ func columnType(def *ast.ColumnDef, res catalog.Resolver) (t types.Type, serial 
 	if err != nil {
 		return t, false, err
 	}
+	if t, err = planner.CollateType(t, def.Collation, res, int(def.CollateAt)); err != nil {
+		return t, false, err
+	}
 	return t, false, requireStorable(def.Name, t, def.Position())
 }
 
@@ -114,20 +117,7 @@ func refuseColumnOptions(def *ast.ColumnDef, table string, t types.Type, serial 
 			return pgerror.New(pgerror.InvalidParameterValue, "identity column type must be smallint, integer, or bigint").At(def.Position())
 		}
 	}
-	return requireByteOrder(def.Collation, def.Position())
-}
-
-// requireByteOrder refuses collations that order text otherwise than by its bytes.
-func requireByteOrder(collation []string, pos int) error {
-	if len(collation) == 0 {
-		return nil
-	}
-	switch name := collation[len(collation)-1]; name {
-	case "C", "POSIX", "default", "ucs_basic", "C.UTF-8", "C.utf8":
-		return nil
-	default:
-		return pgerror.Unsupported("collation \""+name+"\"", "Text is compared by its bytes (collation \"C\").").At(pos)
-	}
+	return nil
 }
 
 // ownSequence gives a serial or identity column its sequence and default.

@@ -7,7 +7,6 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
-	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -69,10 +68,7 @@ func (r *run) attributeType(d *catalog.TypeDescriptor, a *ast.ColumnTypeDef, pos
 	if err := requireLasting(d.Schema, t); err != nil {
 		return t, err
 	}
-	if len(a.Collation) > 0 && !t.Underlying().IsString() {
-		return t, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", builtin.TypeName(t)).At(pos)
-	}
-	if err := requireByteOrder(a.Collation, pos); err != nil {
+	if t, err = planner.CollateType(t, a.Collation, r.r, pos); err != nil {
 		return t, err
 	}
 	return t, r.mayUseType(t)

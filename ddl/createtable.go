@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -97,6 +98,10 @@ func (r *run) createTableAs(ctx context.Context, n *ast.CreateTable, b *builder)
 		name := c.Name
 		if i < len(n.AsColumns) {
 			name = n.AsColumns[i]
+		}
+		if c.Type.Coll.Undetermined() {
+			return "", pgerror.New(builtin.IndeterminateCollation, "no collation was derived for column %q with collatable type %s", name, c.Type.String()).
+				WithHint("Use the COLLATE clause to set the collation explicitly.")
 		}
 		if err := b.appendColumn(catalog.ColumnDescriptor{Name: name, Type: storedType(c.Type)}, 0); err != nil {
 			return "", err
@@ -277,7 +282,7 @@ func (r *run) keyIndex(ctx context.Context, t *catalog.TableDescriptor, c *ast.T
 		if err := requireIndexable(col); err != nil {
 			return ix, err.At(c.Position())
 		}
-		ix.Columns = append(ix.Columns, catalog.IndexColumn{ColumnID: col.ID})
+		ix.Columns = append(ix.Columns, catalog.NewIndexColumn(col, col.Type.Coll))
 	}
 	oid, err := r.ch.NewID(ctx)
 	if err != nil {

@@ -35,7 +35,10 @@ func (r *run) createDomain(ctx context.Context, n *ast.CreateDomain) error {
 	if err := requireLasting(d.Schema, d.Parent); err != nil {
 		return err
 	}
-	if err := requireDomainOptions(def, d.Parent); err != nil {
+	if err := requireDomainOptions(def); err != nil {
+		return err
+	}
+	if d.Parent, err = planner.CollateType(d.Parent, def.Collation, r.r, int(def.CollateAt)); err != nil {
 		return err
 	}
 	d.NotNull = def.NotNull
@@ -59,14 +62,11 @@ func (r *run) createDomain(ctx context.Context, n *ast.CreateDomain) error {
 }
 
 // requireDomainOptions refuses what a domain cannot be declared with.
-func requireDomainOptions(def *ast.ColumnDef, of types.Type) error {
+func requireDomainOptions(def *ast.ColumnDef) error {
 	if def.Generated != nil || def.Identity != "" {
 		return pgerror.New(pgerror.SyntaxError, "identity and generation are not possible for domains").At(def.Position())
 	}
-	if len(def.Collation) > 0 && !of.Underlying().IsString() {
-		return pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", builtin.TypeName(of)).At(def.Position())
-	}
-	return requireByteOrder(def.Collation, def.Position())
+	return nil
 }
 
 // sortChecks puts constraints in the order in which they are evaluated.

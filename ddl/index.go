@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -70,9 +71,6 @@ func (r *run) refuseIndexOptions(n *ast.CreateIndex) error {
 		if c.Expr != nil {
 			return pgerror.Unsupported("an index on an expression", "Store the value in a column and index that.").At(c.Position())
 		}
-		if err := requireByteOrder(c.Collation, c.Position()); err != nil {
-			return err
-		}
 		// Since text is ordered by its bytes, the pattern operator classes equal the default ones.
 		if len(c.OpClass) > 0 && !strings.HasSuffix(c.OpClass[len(c.OpClass)-1], "_ops") {
 			return pgerror.New(pgerror.UndefinedObject, "operator class %q does not exist for access method \"btree\"", c.OpClass[len(c.OpClass)-1]).At(c.Position())
@@ -95,7 +93,13 @@ func (r *run) newIndex(ctx context.Context, t *catalog.TableDescriptor, n *ast.C
 			return ix, err.At(c.Position())
 		}
 		names = append(names, c.Name)
-		ix.Columns = append(ix.Columns, catalog.IndexColumn{ColumnID: t.Columns[ord].ID, Desc: c.Desc, NullsFirst: c.NullsFirst})
+		typ, err := planner.CollateType(t.Columns[ord].Type, c.Collation, r.r, 0)
+		if err != nil {
+			return ix, err
+		}
+		key := catalog.NewIndexColumn(&t.Columns[ord], typ.Coll)
+		key.Desc, key.NullsFirst = c.Desc, c.NullsFirst
+		ix.Columns = append(ix.Columns, key)
 	}
 	for i := range n.Include {
 		c := &n.Include[i]

@@ -32,7 +32,7 @@ func (r *run) createRange(ctx context.Context, n *ast.CreateType) error {
 	if err != nil {
 		return err
 	}
-	d.Parent, d.Difference = opt.subtype.Base(), opt.diff
+	d.Parent, d.Difference = opt.subtype.Base().Collated(opt.subtype.Coll), opt.diff
 	multiName := ast.TableName{Schema: d.Schema, Name: multirangeName(d.Name)}
 	if opt.multirange != nil {
 		multiName = pathName(opt.multiPos, opt.multirange)
@@ -90,16 +90,17 @@ func (r *run) rangeOptions(n *ast.CreateType) (*rangeOptions, error) {
 		return nil, pgerror.New(pgerror.UndefinedObject, "data type %s has no default operator class for access method \"btree\"", builtin.TypeName(t)).
 			WithHint("You must specify an operator class for the range type or define a default operator class for the subtype.")
 	}
-	return opt, requireRangeOrder(opt)
+	return opt, r.rangeOrder(opt)
 }
 
-// requireRangeOrder refuses orders of the bounds other than that of the subtype.
-func requireRangeOrder(opt *rangeOptions) error {
+// rangeOrder gives the subtype its collation, and refuses other orders of the bounds than the subtype's.
+func (r *run) rangeOrder(opt *rangeOptions) error {
 	if item := opt.collation; item != nil {
-		if !opt.subtype.Underlying().IsString() {
+		if !opt.subtype.Collatable() {
 			return pgerror.New(pgerror.WrongObjectType, "range collation specified but subtype does not support collation")
 		}
-		if err := requireByteOrder(definedName(item), item.Position()); err != nil {
+		var err error
+		if opt.subtype, err = planner.CollateType(opt.subtype, definedName(item), r.r, 0); err != nil {
 			return err
 		}
 	}

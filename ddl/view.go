@@ -146,6 +146,9 @@ func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n
 		if t := c.Type; t.OID == types.OIDRecord || t.IsArray() && t.Elem().OID == types.OIDRecord {
 			return pgerror.New(pgerror.InvalidTableDefinition, "column %q has pseudo-type %s", name, builtin.TypeName(t))
 		}
+		if c.Type.Coll.Undetermined() {
+			return builtin.Undetermined("view column \"" + name + "\"")
+		}
 		if err := r.mayUseType(c.Type); err != nil {
 			return err
 		}
@@ -165,6 +168,10 @@ func compatibleView(old, view *catalog.TableDescriptor) error {
 		if was.Name != is.Name {
 			return pgerror.New(pgerror.InvalidTableDefinition, "cannot change name of view column %q to %q", was.Name, is.Name).
 				WithHint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.")
+		}
+		if was.Type.Same(is.Type) && was.Type.Coll != is.Type.Coll {
+			return pgerror.New(pgerror.InvalidTableDefinition, "cannot change collation of view column %q from %q to %q",
+				was.Name, was.Type.Coll.String(), is.Type.Coll.String())
 		}
 		if was.Type != is.Type {
 			return pgerror.New(pgerror.InvalidTableDefinition, "cannot change data type of view column %q from %s to %s",
@@ -284,7 +291,7 @@ func (r *run) dropBroken(ctx context.Context, t, next *catalog.TableDescriptor, 
 // requireNoViewUses fails if a view uses the column, as PostgreSQL does before its type changes.
 func (r *run) requireNoViewUses(ctx context.Context, t *catalog.TableDescriptor, ord int) error {
 	without := t.Clone()
-	without.Columns = append(without.Columns[:ord], without.Columns[ord+1:]...)
+	without.Columns[ord].Hidden = true // It stays in its place, for indexes.
 	broken, err := r.brokenViews(ctx, t, without)
 	if err != nil || len(broken) == 0 {
 		return err

@@ -133,9 +133,9 @@ func (o *ordering) prefix(stored types.Row) uint64 {
 }
 
 func (o *ordering) valuePrefix(d types.Datum) (p uint64, ok bool) {
-	switch o.types[0].Underlying().OID {
+	switch t := o.types[0].Underlying(); t.OID {
 	case types.OIDText, types.OIDVarchar, types.OIDName, types.OIDBytea, types.OIDUUID:
-		return bytesPrefix(d.Bytes()), true
+		return bytesPrefix(d.Bytes()), t.Coll.ByBytes()
 	}
 	switch o.kinds[0] {
 	case types.KindInt, types.KindBool:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/collation"
 )
 
 // sarg is a condition on one column that an index can serve: equality with a value, membership in a
@@ -19,6 +20,7 @@ type sarg struct {
 	// exact: the span selects precisely the rows for which the condition is true, so that it need
 	// not be tested again.
 	exact bool
+	coll  *collation.Collation // of the comparison
 	// tuples are compared with several columns: ord is noColumn then.
 	tuples *expr.TupleList
 }
@@ -40,20 +42,21 @@ func (p *physical) appendSargs(out []sarg, s *scanRel, own colSet, cond expr.Sca
 	switch c := cond.(type) {
 	case *expr.Compare:
 		if ord := s.ordinalOf(c.L); ord >= 0 && c.Op != expr.NE && independent(c.R, own) {
-			out = append(out, sarg{ord: ord, cond: i, op: c.Op, value: c.R, exact: true})
+			out = append(out, sarg{ord: ord, cond: i, op: c.Op, value: c.R, coll: c.Class.Coll, exact: true})
 		} else if ord := s.ordinalOf(c.R); ord >= 0 && c.Op != expr.NE && independent(c.L, own) {
-			out = append(out, sarg{ord: ord, cond: i, op: c.Op.Commute(), value: c.L, exact: true})
+			out = append(out, sarg{ord: ord, cond: i, op: c.Op.Commute(), value: c.L, coll: c.Class.Coll, exact: true})
 		}
 	case *expr.Between:
 		if ord := s.ordinalOf(c.X); ord >= 0 && !c.Not && independent(c.Low, own) && independent(c.High, own) {
-			out = append(out, sarg{ord: ord, cond: i, op: expr.GE, value: c.Low}, sarg{ord: ord, cond: i, op: expr.LE, value: c.High})
+			out = append(out, sarg{ord: ord, cond: i, op: expr.GE, value: c.Low, coll: c.Class.Coll},
+				sarg{ord: ord, cond: i, op: expr.LE, value: c.High, coll: c.Class.Coll})
 		}
 	case *expr.InList:
 		if ord := s.ordinalOf(c.X); ord >= 0 && !c.Not && allIndependent(c.List, own) {
 			t := c.Class
 			if at := t.ArrayOf(); at.Valid() {
 				out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, n: float64(len(c.List)),
-					each: &expr.Array{Elems: c.List, Typ: at}, exact: true})
+					each: &expr.Array{Elems: c.List, Typ: at}, coll: c.Class.Coll, exact: true})
 			}
 		}
 	case *expr.TupleList:
@@ -63,7 +66,7 @@ func (p *physical) appendSargs(out []sarg, s *scanRel, own colSet, cond expr.Sca
 	case *expr.Quantified:
 		cmp, plain := c.Plain()
 		if ord := s.ordinalOf(c.X); ord >= 0 && plain && cmp.Op == expr.EQ && !c.All && independent(c.Array, own) {
-			out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, n: 10, each: c.Array, exact: true})
+			out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, n: 10, each: c.Array, coll: cmp.Class.Coll, exact: true})
 		}
 	case *expr.Column:
 		// A boolean column alone means that it is true.
@@ -175,9 +178,9 @@ func (p *physical) indexPath(s *scanRel, ix *catalog.IndexDescriptor, sargs []sa
 	sel, spans, eachSeen, bounded := 1.0, 1.0, false, 0
 	for i := range ix.Columns {
 		ord := s.table.Ordinal(ix.Columns[i].ColumnID)
-		eq := equalityOn(sargs, ord)
+		eq := equalityOn(sargs, ord, ix.Columns[i].Coll)
 		if eq == nil {
-			a.low, a.high = boundsOn(sargs, ord)
+			a.low, a.high = boundsOn(sargs, ord, ix.Columns[i].Coll)
 			bounded = ord
 			break
 		}
@@ -271,22 +274,22 @@ func sortPrice(rows float64) float64 {
 	return rows * sortCost * math.Log2(rows+2)
 }
 
-// equalityOn picks the condition that fixes a column: a single value before a list.
-func equalityOn(sargs []sarg, ord int) *sarg {
+// equalityOn picks the condition that fixes a column of an index in collation c: a single value before a list.
+func equalityOn(sargs []sarg, ord int, c *collation.Collation) *sarg {
 	var best *sarg
 	for i := range sargs {
-		if a := &sargs[i]; a.ord == ord && a.op == expr.EQ && (best == nil || (best.each != nil && a.each == nil)) {
+		if a := &sargs[i]; a.ord == ord && a.op == expr.EQ && collation.SameOrder(a.coll, c) && (best == nil || (best.each != nil && a.each == nil)) {
 			best = a
 		}
 	}
 	return best
 }
 
-// boundsOn picks one lower and one upper bound of a column.
-func boundsOn(sargs []sarg, ord int) (low, high *sarg) {
+// boundsOn picks one lower and one upper bound of a column of an index in collation c.
+func boundsOn(sargs []sarg, ord int, c *collation.Collation) (low, high *sarg) {
 	for i := range sargs {
 		a := &sargs[i]
-		if a.ord != ord {
+		if a.ord != ord || !collation.SameOrder(a.coll, c) {
 			continue
 		}
 		switch a.op {
@@ -333,7 +336,7 @@ func (a *path) setOrder(s *scanRel, want []orderKey, each bool) {
 	for i := range a.index.Columns {
 		c := &a.index.Columns[i]
 		ord := s.table.Ordinal(c.ColumnID)
-		a.order = append(a.order, orderKey{id: s.cols[ord], desc: c.Desc, nullsFirst: c.NullsFirst,
+		a.order = append(a.order, orderKey{id: s.cols[ord], desc: c.Desc, nullsFirst: c.NullsFirst, coll: c.Coll,
 			// A column fixed to one value is in any order.
 			fixed: i < len(a.eq) && a.eq[i].each == nil,
 			// For a column that is never NULL the position of NULLs is irrelevant.
@@ -345,7 +348,7 @@ func (a *path) setOrder(s *scanRel, want []orderKey, each bool) {
 		for i := range s.table.Primary.Columns {
 			c := &s.table.Primary.Columns[i]
 			if ord := s.table.Ordinal(c.ColumnID); !inIndex(a.index, c.ColumnID) {
-				a.order = append(a.order, orderKey{id: s.cols[ord], desc: c.Desc, nullsFirst: c.NullsFirst, noNulls: true})
+				a.order = append(a.order, orderKey{id: s.cols[ord], desc: c.Desc, nullsFirst: c.NullsFirst, coll: c.Coll, noNulls: true})
 			}
 		}
 	}

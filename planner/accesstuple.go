@@ -5,6 +5,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/collation"
 )
 
 // tuplePath describes how the leading columns of an index are fixed by a list of tuples, and by single values of other
@@ -33,10 +34,10 @@ func (p *physical) tuplePaths(s *scanRel, ix *catalog.IndexDescriptor, sargs []s
 		fields, sel := 0, 1.0
 		for j := range ix.Columns {
 			ord := s.table.Ordinal(ix.Columns[j].ColumnID)
-			part := tuplePart{field: fieldOf(s, list, ord)}
+			part := tuplePart{field: fieldOf(s, list, ord, ix.Columns[j].Coll)}
 			if part.field >= 0 {
 				fields++
-			} else if part.eq = equalityOn(sargs, ord); part.eq == nil || part.eq.each != nil {
+			} else if part.eq = equalityOn(sargs, ord, ix.Columns[j].Coll); part.eq == nil || part.eq.each != nil {
 				break
 			}
 			t.parts = append(t.parts, part)
@@ -58,10 +59,10 @@ func (p *physical) tuplePaths(s *scanRel, ix *catalog.IndexDescriptor, sargs []s
 	}
 }
 
-// fieldOf returns which of the tuples' columns a table column is, -1 for none.
-func fieldOf(s *scanRel, list *expr.TupleList, ord int) int {
+// fieldOf returns which of the tuples' columns a table column is whose keys have collation c, -1 for none.
+func fieldOf(s *scanRel, list *expr.TupleList, ord int, c *collation.Collation) int {
 	for i, x := range list.X {
-		if s.ordinalOf(x) == ord {
+		if s.ordinalOf(x) == ord && collation.SameOrder(list.Classes[i].Coll, c) {
 			return i
 		}
 	}

@@ -127,7 +127,7 @@ func (sc *scope) variadicCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, err
 	if err := sc.b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err
 	}
-	return expr.NewCall(fn, args), nil
+	return collated(expr.NewCall(fn, args), pos, args...)
 }
 
 // bareName is a function's name that is written without a schema.
@@ -197,7 +197,10 @@ func (b *binder) function(f builtin.FuncName, args []expr.Scalar, ts []types.Typ
 	if err := b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err
 	}
-	return expr.NewCall(fn, args), nil
+	if fn.Name == "pg_collation_for" {
+		return collationFor(args[0])
+	}
+	return collated(expr.NewCall(fn, args), pos, args...)
 }
 
 // conditional binds COALESCE, GREATEST, LEAST and NULLIF.
@@ -233,6 +236,9 @@ func (sc *scope) conditional(name string, e *ast.Call) (expr.Scalar, error) {
 	}
 	if !t.Ordered() {
 		return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", t)
+	}
+	if err := requireCollation(t, "string comparison"); err != nil {
+		return nil, err
 	}
 	return &expr.MinMax{Greatest: name == "greatest", Args: args, Typ: t}, nil
 }
@@ -396,6 +402,9 @@ func (sc *scope) aggregateCall(f builtin.FuncName, e *ast.Call) (*AggregateCall,
 			}
 		}
 	}
+	if fn, err = collatedAggregate(fn, args); err != nil {
+		return nil, 0, err
+	}
 	call := &AggregateCall{Func: fn, Args: args, Distinct: e.Distinct, Filter: filter}
 	for i := range args {
 		if t := args[i].Type(); e.Distinct && !t.Ordered() {
@@ -552,7 +561,13 @@ func (sc *scope) setCall(f builtin.FuncName, e *ast.Call) (*builtin.SetFunc, []e
 			return nil, nil, err
 		}
 	}
-	return fn, args, nil
+	c, err := inputCollation(args, nil)
+	if c != nil && fn.Columns == nil && fn.Ret.Collatable() {
+		collated := *fn
+		collated.Ret.Coll = c
+		fn = &collated
+	}
+	return fn, args, err
 }
 
 // cast binds X::T.

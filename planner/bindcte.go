@@ -207,10 +207,13 @@ func (b *binder) recursiveUnion(d *cte, u *ast.SetOp, init, step *query) (*query
 		if err != nil {
 			return nil, err
 		}
-		if t != it {
+		if !t.Same(it) {
 			return nil, pgerror.New(pgerror.DatatypeMismatch,
 				"recursive query \"%s\" column %d has type %s in non-recursive term but type %s overall", d.def.Name, i+1, it, t).
 				WithHint("Cast the output of the non-recursive term to the correct type.").At(init.cols[i].pos)
+		}
+		if err := b.recursiveCollation(d.def.Name, i, init, step); err != nil {
+			return nil, err
 		}
 		if err := b.retype(step, i, it, castImplicit); err != nil {
 			return nil, err

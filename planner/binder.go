@@ -91,6 +91,9 @@ type columnInfo struct {
 
 // newColumn makes a column ID.
 func (b *binder) newColumn(name string, t types.Type) int {
+	if t.Coll != nil {
+		t.Coll = t.Coll.Plain()
+	}
 	b.cols = append(b.cols, columnInfo{Column: Column{Name: name, Type: t}})
 	return len(b.cols) - 1
 }

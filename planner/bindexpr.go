@@ -298,6 +298,9 @@ func (b *binder) distinct(l, r expr.Scalar, not bool, pos int) (expr.Scalar, err
 		return nil, err
 	}
 	c, ok := eq.(*expr.Compare)
+	if call, fails := eq.(*expr.Call); fails && call.Fn.Undetermined {
+		return nil, builtin.Undetermined("string comparison")
+	}
 	if !ok {
 		return nil, pgerror.Unsupported("IS DISTINCT FROM for "+l.Type().String(), "Compare with = and IS NULL.").At(pos)
 	}
@@ -670,23 +673,4 @@ func (sc *scope) recordColumns(x expr.Scalar) []builtin.SetColumn {
 		return sc.b.cols[c.ID].fields
 	}
 	return nil
-}
-
-// collate accepts the collations that are percodb's only one.
-func (sc *scope) collate(e *ast.Collate) (expr.Scalar, error) {
-	x, err := sc.expr(e.X)
-	if err != nil {
-		return nil, err
-	}
-	name := e.Name[len(e.Name)-1]
-	switch name {
-	case "C", "POSIX", "default", "C.UTF-8", "C.utf8", "ucs_basic":
-	default:
-		return nil, pgerror.Unsupported("collation \""+name+"\"", "Text is ordered by its bytes; COLLATE \"C\" says so.").At(int(e.Pos))
-	}
-	x = sc.b.textIfUnknown(x)
-	if !x.Type().IsString() {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", builtin.TypeName(x.Type())).At(int(e.Pos))
-	}
-	return x, nil
 }

@@ -63,5 +63,5 @@ func (b *binder) callByName(name string, args []expr.Scalar, pos int) (expr.Scal
 	if err := b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err
 	}
-	return expr.NewCall(fn, args), nil
+	return collated(expr.NewCall(fn, args), pos, args...)
 }

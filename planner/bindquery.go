@@ -491,5 +491,9 @@ func (b *binder) unifySides(l, r *query, i int, op string) (types.Type, error) {
 	if err := b.retype(l, i, t, castImplicit); err != nil {
 		return t, err
 	}
-	return t, b.retype(r, i, t, castImplicit)
+	if err := b.retype(r, i, t, castImplicit); err != nil {
+		return t, err
+	}
+	left, right := b.column(l.cols[i].id, l.cols[i].pos), b.column(r.cols[i].id, r.cols[i].pos)
+	return commonCollation(t, []expr.Scalar{left, right}, []int{l.cols[i].pos, r.cols[i].pos})
 }

@@ -70,7 +70,7 @@ func (b *binder) cast(e expr.Scalar, t types.Type, how castContext, pos int) (ex
 
 func (b *binder) newCast(e expr.Scalar, t types.Type, c *builtin.Cast, how castContext) expr.Scalar {
 	b.needFunction(c)
-	x := &expr.Cast{X: e, Typ: t, Fn: c, Implicit: how != castExplicit}
+	x := &expr.Cast{X: e, Typ: withCollationOf(t, e), Fn: c, Implicit: how != castExplicit}
 	if c.NoOp() {
 		x.Fn = nil
 	}
@@ -79,7 +79,7 @@ func (b *binder) newCast(e expr.Scalar, t types.Type, c *builtin.Cast, how castC
 
 // applyMod brings a value of the right type to the modifier: varchar(3), numeric(10,2).
 func (b *binder) applyMod(e expr.Scalar, t types.Type, how castContext, pos int) (expr.Scalar, error) {
-	if t.Mod < 0 || e.Type() == t {
+	if t.Mod < 0 || e.Type().Same(t) {
 		return e, nil
 	}
 	if isNullConst(e) {
@@ -271,7 +271,7 @@ func (b *binder) unify(es []expr.Scalar, pos []int, context string) (types.Type,
 			return types.Type{}, err
 		}
 	}
-	return t, nil
+	return commonCollation(t, es, pos)
 }
 
 func allUnknown(ts []types.Type) bool {
@@ -286,7 +286,7 @@ func allUnknown(ts []types.Type) bool {
 // requireOrder fails for a type without an order, which ORDER BY names.
 func requireOrder(t types.Type, pos int) error {
 	if t.Ordered() {
-		return nil
+		return requireCollation(t, "string comparison")
 	}
 	return pgerror.New(pgerror.UndefinedFunction, "could not identify an ordering operator for type %s", t).
 		WithHint("Use an explicit ordering operator or modify the query.").At(pos)
@@ -294,6 +294,15 @@ func requireOrder(t types.Type, pos int) error {
 
 // operator makes L op R.
 func (b *binder) operator(op string, l, r expr.Scalar, pos int) (expr.Scalar, error) {
+	x, err := b.plainOperator(op, l, r, pos)
+	if err != nil {
+		return nil, err
+	}
+	return collated(x, pos, l, r)
+}
+
+// plainOperator is operator for arguments of the default collation.
+func (b *binder) plainOperator(op string, l, r expr.Scalar, pos int) (expr.Scalar, error) {
 	l, r = undomain(l), undomain(r)
 	from, op, err := b.operatorSources(op, pos)
 	if err != nil {
@@ -406,7 +415,7 @@ func (b *binder) prefixOperator(op string, x expr.Scalar, pos int) (expr.Scalar,
 	if err := b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err
 	}
-	return expr.NewCall(fn, args), nil
+	return collated(expr.NewCall(fn, args), pos, args...)
 }
 
 func (b *binder) coerceArgs(fn *builtin.Overload, args []expr.Scalar, pos int) error {

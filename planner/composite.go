@@ -15,7 +15,7 @@ func compositeFields(x expr.Scalar) []expr.Scalar {
 	rec, isRecord := expr.Unlabel(x).(*expr.Record)
 	for i := range fields {
 		if isRecord {
-			out[i] = rec.Elems[i]
+			out[i] = labelled(rec.Elems[i], fields[i].Type)
 			continue
 		}
 		operand := x
@@ -25,6 +25,14 @@ func compositeFields(x expr.Scalar) []expr.Scalar {
 		out[i] = &expr.Field{X: operand, Index: i, Name: fields[i].Name, Typ: fields[i].Type}
 	}
 	return out
+}
+
+// labelled gives the value of an attribute the attribute's collation.
+func labelled(x expr.Scalar, t types.Type) expr.Scalar {
+	if have := x.Type(); have.Coll != t.Coll {
+		return &expr.Cast{X: x, Typ: have.Collated(t.Coll), Implicit: true}
+	}
+	return x
 }
 
 // compositeField binds (x).name of a value of a composite type.
@@ -40,7 +48,7 @@ func compositeField(x expr.Scalar, e *ast.Field) (expr.Scalar, error) {
 		return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" not found in data type %s", e.Name, builtin.TypeName(x.Type())).At(startOf(e))
 	}
 	if rec, ok := expr.Unlabel(x).(*expr.Record); ok {
-		return rec.Elems[i], nil
+		return labelled(rec.Elems[i], d.Fields[i].Type), nil
 	}
 	return &expr.Field{X: x, Index: i, Name: e.Name, Typ: d.Fields[i].Type}, nil
 }

@@ -52,7 +52,7 @@ func (p *physical) extreme(s *scanRel, call *AggregateCall, need colSet) (pnode,
 	}
 	desc := call.Func.FirstByOrder > 0
 	for _, nullsFirst := range [2]bool{desc, !desc} {
-		want := []orderKey{{id: col.ID, desc: desc, nullsFirst: nullsFirst}}
+		want := []orderKey{{id: col.ID, desc: desc, nullsFirst: nullsFirst, coll: call.Func.Args[0].Coll}}
 		pa := p.choosePath(&first, first.conds, need, want, 1)
 		if pa.ordered && !pa.point && pa.cost < p.scanCost(s, need) {
 			in := p.readPath(&first, &pa, ask{need: need, want: want, limit: 1})

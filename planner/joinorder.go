@@ -119,7 +119,7 @@ func (p *physical) scanRows(s *scanRel) float64 {
 	for _, ix := range uniqueIndexes(s.table) {
 		whole := true
 		for i := range ix.Columns {
-			eq := equalityOn(sargs, s.table.Ordinal(ix.Columns[i].ColumnID))
+			eq := equalityOn(sargs, s.table.Ordinal(ix.Columns[i].ColumnID), ix.Columns[i].Coll)
 			whole = whole && eq != nil && eq.each == nil
 		}
 		if whole {

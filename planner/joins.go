@@ -5,6 +5,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/collation"
 )
 
 // equiKey is an equality between two sides of a join.
@@ -220,7 +221,11 @@ func (p *physical) mergeJoin(kind JoinKind, left, right pnode, both, cols []int,
 		}
 		lo, ro := left.order[li], right.order[ri]
 		k := keyBetween(keys, lo.id, ro.id)
-		if k == nil || lo.desc != ro.desc || (lo.nullsFirst != ro.nullsFirst && !(lo.noNulls && ro.noNulls)) {
+		if k == nil || lo.desc != ro.desc || !collation.SameOrder(lo.coll, ro.coll) || (lo.nullsFirst != ro.nullsFirst && !(lo.noNulls && ro.noNulls)) {
+			return pnode{}, false
+		}
+		// Both sides come in the order of the keys, whatever collation the join compares them in: equality is the same in all.
+		if !collation.SameOrder(k.left.Type().Coll, lo.coll) {
 			return pnode{}, false
 		}
 		n.LeftKeys = append(n.LeftKeys, p.compile(k.left, left.cols))
@@ -419,7 +424,7 @@ func (p *physical) lookupBy(s *scanRel, ix *catalog.IndexDescriptor, sargs []sar
 		ord := s.table.Ordinal(ix.Columns[i].ColumnID)
 		var eq *sarg
 		for k := range sargs {
-			if sargs[k].ord == ord && used(sargs[k].value).within(left) && (eq == nil || sargs[k].cond < nOn) {
+			if sargs[k].ord == ord && collation.SameOrder(sargs[k].coll, ix.Columns[i].Coll) && used(sargs[k].value).within(left) && (eq == nil || sargs[k].cond < nOn) {
 				eq = &sargs[k]
 			}
 		}

@@ -1,11 +1,15 @@
 package planner
 
-import "github.com/percodb/percodb/planner/expr"
+import (
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/collation"
+)
 
 // orderKey is one key of an order in which rows arrive or are wanted.
 type orderKey struct {
 	id               int
 	desc, nullsFirst bool
+	coll             *collation.Collation
 	// fixed: all rows have one value, so that the key may be left out or come anywhere.
 	fixed bool
 	// noNulls: nullsFirst does not matter.
@@ -31,7 +35,7 @@ next:
 				continue next
 			}
 		}
-		if i == len(have) || have[i].id != w.id || have[i].desc != w.desc {
+		if i == len(have) || have[i].id != w.id || have[i].desc != w.desc || !collation.SameOrder(have[i].coll, w.coll) {
 			return false
 		}
 		if !have[i].noNulls && have[i].nullsFirst != w.nullsFirst {
@@ -77,7 +81,7 @@ func reverseOrder(keys []orderKey) []orderKey {
 func orderOf(keys []SortKey) []orderKey {
 	out := make([]orderKey, len(keys))
 	for i, k := range keys {
-		out[i] = orderKey{id: k.Expr.(*expr.Column).ID, desc: k.Desc, nullsFirst: k.NullsFirst}
+		out[i] = orderKey{id: k.Expr.(*expr.Column).ID, desc: k.Desc, nullsFirst: k.NullsFirst, coll: k.Expr.Type().Coll}
 	}
 	return out
 }

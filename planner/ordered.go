@@ -10,7 +10,7 @@ import (
 // requireEquality returns 42883 for a type whose values cannot be grouped or made distinct.
 func requireEquality(t types.Type, pos int) error {
 	if t.HasEquality() {
-		return nil
+		return requireCollation(t, "string hashing")
 	}
 	return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", builtin.TypeName(t)).At(pos)
 }

@@ -625,7 +625,7 @@ func (p *physical) aggregate(r *aggRel, a ask) pnode {
 		c, ok := g.e.(*expr.Column)
 		keyed = keyed && ok
 		if ok {
-			below.want = append(below.want, orderKey{id: c.ID})
+			below.want = append(below.want, orderKey{id: c.ID, coll: c.Typ.Coll})
 		}
 	}
 	if !keyed {

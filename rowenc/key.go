@@ -110,7 +110,7 @@ func appendColumns(dst []byte, t *catalog.TableDescriptor, cols []catalog.IndexC
 		ord := ordinal(t, cols[i].ColumnID)
 		d := row[ord]
 		hasNull = hasNull || d.IsNull()
-		if dst, err = appendOrdered(dst, t.Columns[ord].Type, d, cols[i].Desc, cols[i].NullsFirst); err != nil {
+		if dst, err = appendOrdered(dst, cols[i].KeyType(t.Columns[ord].Type), d, cols[i].Desc, cols[i].NullsFirst); err != nil {
 			return nil, false, err
 		}
 	}
@@ -132,7 +132,7 @@ func AppendKeyPrefix(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDe
 	for i, d := range values {
 		col := &ix.Columns[i]
 		var err error
-		dst, err = appendOrdered(dst, t.Columns[ordinal(t, col.ColumnID)].Type, d, col.Desc, col.NullsFirst)
+		dst, err = appendOrdered(dst, col.KeyType(t.Columns[ordinal(t, col.ColumnID)].Type), d, col.Desc, col.NullsFirst)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func Span(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, eq []types.Da
 		return nil, nil, true, nil
 	}
 	col := &ix.Columns[len(eq)]
-	typ := t.Columns[ordinal(t, col.ColumnID)].Type
+	typ := col.KeyType(t.Columns[ordinal(t, col.ColumnID)].Type)
 	if col.Desc {
 		low, high = high, low
 	}
@@ -231,7 +231,7 @@ func KeyColumns(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, key []b
 	}
 	row := make(types.Row, len(ix.Columns))
 	for i := range ix.Columns {
-		typ := t.Columns[ordinal(t, ix.Columns[i].ColumnID)].Type
+		typ := ix.Columns[i].KeyType(t.Columns[ordinal(t, ix.Columns[i].ColumnID)].Type)
 		if row[i], rest, err = decodeOrdered(rest, typ, classOf(typ), ix.Columns[i].Desc); err != nil {
 			return nil, err
 		}
@@ -253,7 +253,7 @@ func AppendRowKey(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDescr
 		return nil, err
 	}
 	for i := range ix.Columns {
-		typ := t.Columns[ordinal(t, ix.Columns[i].ColumnID)].Type
+		typ := ix.Columns[i].KeyType(t.Columns[ordinal(t, ix.Columns[i].ColumnID)].Type)
 		if rest, err = skipOrdered(rest, classOf(typ), ix.Columns[i].Desc); err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -26,6 +27,8 @@ const (
 	classJSONB
 	classRow
 	classRange
+	classCollated // bytes: the key of a collation, then the text
+	classCollatedPadded
 )
 
 // The first byte of an encoded column. Values start with 0x01…0xFE, complemented or not, so that
@@ -66,8 +69,14 @@ func classOf(t types.Type) class {
 		types.OIDTimestamp, types.OIDTimestamptz, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRegproc, types.OIDRegprocedure, types.OIDRegoper, types.OIDRegoperator:
 		return classInt
 	case types.OIDText, types.OIDVarchar, types.OIDBytea, types.OIDName, types.OIDChar, types.OIDUnknown:
+		if !t.Coll.ByBytes() {
+			return classCollated
+		}
 		return classBytes
 	case types.OIDBPChar:
+		if !t.Coll.ByBytes() {
+			return classCollatedPadded
+		}
 		return classBlankPadded
 	case types.OIDBool:
 		return classBool
@@ -141,6 +150,15 @@ func appendOrdered(dst []byte, t types.Type, d types.Datum, desc, nullsFirst boo
 			b = bytes.TrimRight(b, " ")
 		}
 		dst = appendOrderedBytes(append(dst, tagBytes), b)
+	case classCollated, classCollatedPadded:
+		if d.Kind() != types.KindBytes {
+			return nil, mismatch(c, d)
+		}
+		b := d.Bytes()
+		if c == classCollatedPadded {
+			b = bytes.TrimRight(b, " ")
+		}
+		dst = appendCollated(dst, t.Underlying().Coll, b)
 	case classBool:
 		if d.Kind() != types.KindBool {
 			return nil, mismatch(c, d)
@@ -208,6 +226,13 @@ func appendOrdered(dst []byte, t types.Type, d types.Datum, desc, nullsFirst boo
 		complement(dst[start:])
 	}
 	return dst, nil
+}
+
+// appendCollated appends a text that orders by the rules of a collation, and by its bytes where they do not decide.
+func appendCollated(dst []byte, c *collation.Collation, text []byte) []byte {
+	var buf [256]byte
+	dst = appendOrderedBytes(append(dst, tagBytes), c.AppendKey(buf[:0], text))
+	return appendOrderedBytes(dst, text)
 }
 
 func complement(b []byte) {
@@ -366,11 +391,13 @@ func skipOrdered(b []byte, c class, desc bool) ([]byte, error) {
 	case classUUID:
 		return skipN(b, 17)
 	case classBytes, classBlankPadded, classRow, classRange:
-		end := bytes.IndexByte(b[1:], bytesEnd^mask)
-		if end < 0 {
-			return nil, corrupt("string without end in key")
+		return skipString(b[1:], mask)
+	case classCollated, classCollatedPadded:
+		text, err := skipString(b[1:], mask)
+		if err != nil {
+			return nil, err
 		}
-		return b[end+2:], nil
+		return skipString(text, mask)
 	case classDecimal:
 		return skipOrderedDecimal(b, mask)
 	case classJSONB:
@@ -380,6 +407,15 @@ func skipOrdered(b []byte, c class, desc bool) ([]byte, error) {
 		return skipOrderedArray(b, c, desc)
 	}
 	return nil, corrupt("key column of a type that is not indexed")
+}
+
+// skipString returns what follows the end of a string.
+func skipString(b []byte, mask byte) ([]byte, error) {
+	end := bytes.IndexByte(b, bytesEnd^mask)
+	if end < 0 {
+		return nil, corrupt("string without end in key")
+	}
+	return b[end+1:], nil
 }
 
 func maskOf(desc bool) byte {
@@ -460,6 +496,15 @@ func decodeOrdered(b []byte, t types.Type, c class, desc bool) (types.Datum, []b
 		return types.Int(v), rest, err
 	case classBytes, classBlankPadded:
 		return decodeOrderedBytes(b, mask)
+	case classCollated, classCollatedPadded:
+		if b[0]^mask != tagBytes {
+			return types.Null, nil, corrupt("bad string in key")
+		}
+		text, err := skipString(b[1:], mask)
+		if err != nil {
+			return types.Null, nil, err
+		}
+		return decodeString(text, mask)
 	case classRow:
 		return decodeOrderedRow(b, mask, t.Underlying().Def)
 	case classRange:
@@ -513,11 +558,16 @@ func decodeOrderedBytes(b []byte, mask byte) (types.Datum, []byte, error) {
 	if b[0]^mask != tagBytes {
 		return types.Null, nil, corrupt("bad string in key")
 	}
-	end := bytes.IndexByte(b[1:], bytesEnd^mask)
+	return decodeString(b[1:], mask)
+}
+
+// decodeString decodes a string up to its end.
+func decodeString(b []byte, mask byte) (types.Datum, []byte, error) {
+	end := bytes.IndexByte(b, bytesEnd^mask)
 	if end < 0 {
 		return types.Null, nil, corrupt("string without end in key")
 	}
-	body, rest := unmasked(b[1:1+end], mask), b[end+2:]
+	body, rest := unmasked(b[:end], mask), b[end+1:]
 	if bytes.IndexByte(body, bytesEscape) < 0 {
 		return types.Bytes(body), rest, nil
 	}

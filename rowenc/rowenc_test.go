@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,8 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/types"
 )
+
+// german orders text by the rules of a language.
+var german = collation.ByName("de-x-icu")
 
 // keyTypes are the types that may be indexed, one of each class and each peculiarity.
 var keyTypes = []types.Type{
@@ -21,6 +26,9 @@ var keyTypes = []types.Type{
 	types.TNumeric, types.TInterval, types.TTimestamp, types.TJSONB,
 	types.TInt8.ArrayOf(), types.TText.ArrayOf(), types.TNumeric.ArrayOf(), types.TJSONB.ArrayOf(), types.TBPChar.ArrayOf(),
 }
+
+// collatedTypes are those whose keys are ordered by rules.
+var collatedTypes = []types.Type{types.TText.Collated(german), types.TBPChar.Collated(german), types.TText.Collated(german).ArrayOf()}
 
 // randomDatum makes a datum of type t out of few and out of wide values, so that equal, neighbouring
 // and extreme ones all meet.
@@ -169,6 +177,9 @@ func compareArrays(elem types.Type, a, b *types.Array) int {
 
 // compareDatums is PostgreSQL's ordering, written without regard to speed or to the encoding.
 func compareDatums(t types.Type, a, b types.Datum) int {
+	if t.Coll != nil {
+		return types.Compare(a, b, t)
+	}
 	if t.IsArray() {
 		return compareArrays(t.Elem(), a.Array(), b.Array())
 	}
@@ -286,7 +297,7 @@ func exact(a, b types.Datum) bool {
 // no encoding is a prefix of a different one. Method: random pairs against a plain comparison.
 func TestOrderedColumnsOrderAsValues(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
-	for _, typ := range keyTypes {
+	for _, typ := range slices.Concat(keyTypes, collatedTypes) {
 		for range 6000 {
 			a, b := randomDatum(r, typ), randomDatum(r, typ)
 			if r.Intn(20) == 0 {
@@ -326,7 +337,7 @@ func TestOrderedColumnsOrderAsValues(t *testing.T) {
 // and equal to it always; skipping ends where decoding ends. Method: random datums.
 func TestOrderedColumnsRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewSource(2))
-	for _, typ := range keyTypes {
+	for _, typ := range slices.Concat(keyTypes, collatedTypes) {
 		for range 4000 {
 			d := randomDatum(r, typ)
 			desc := r.Intn(2) == 0

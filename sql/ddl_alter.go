@@ -355,8 +355,7 @@ func (p *parser) identityOptions(a *ast.AlterColumn) {
 func (p *parser) columnType(a *ast.AlterColumn) {
 	typ := p.typeName()
 	a.SetType = &typ
-	if pos := p.here(); p.acceptWord(kw.Collate) {
-		p.notYet(pos, "Changing a column's collation", "percodb compares text by its bytes.")
+	if p.acceptWord(kw.Collate) {
 		a.Collation = p.path()
 	}
 	if p.acceptWord(kw.Using) {

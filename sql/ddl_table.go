@@ -529,7 +529,9 @@ func (p *parser) columnConstraint(c *ast.ColumnDef) bool {
 		written("DEFAULT")
 	case t.kw == kw.Generated:
 		written(p.generated(c))
-	case !named && p.acceptWord(kw.Collate):
+	case !named && p.isWord(kw.Collate):
+		c.CollateAt = p.here()
+		p.advance()
 		c.Collation = p.path()
 		written("COLLATE")
 	case !named && p.columnAttribute(c):

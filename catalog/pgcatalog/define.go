@@ -28,7 +28,7 @@ func indexDefinition(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) st
 			b.WriteString(", ")
 		}
 		c := &ix.Columns[i]
-		b.WriteString(columnName(t, c.ColumnID))
+		b.WriteString(columnName(t, c.ColumnID) + collateClause(t, c))
 		// The direction's own default is not said: NULLS LAST of ASC, NULLS FIRST of DESC.
 		switch {
 		case c.Desc && c.NullsFirst:

@@ -32,7 +32,7 @@ func (s *scan) emitDomain(d *catalog.TypeDescriptor, cols []col) error {
 		col{"typinput", procOID("domain_in")}, col{"typreceive", procOID("domain_recv")}, col{"typmodin", num(0)}, col{"typmodout", num(0)},
 		col{"typnotnull", boolean(d.NotNull)}, col{"typbasetype", oid(d.Parent.OID)},
 		col{"typtypmod", num(d.Parent.Mod)}, col{"typndims", num(dims)}, col{"typdefault", optional(d.Default)},
-		col{"typdefaultbin", optional(d.Default)}, col{"typcollation", num(collationOf(below))})...)
+		col{"typdefaultbin", optional(d.Default)}, col{"typcollation", num(collationOf(d.Type()))})...)
 }
 
 // eachDomain calls f with each domain.

@@ -3,6 +3,7 @@ package pgcatalog
 import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/sql/collation"
 )
 
 // What information_schema shows of privileges and memberships.
@@ -112,8 +113,8 @@ func (s *scan) usagePrivileges(to audience) error {
 		return []col{{"object_catalog", text(s.database())}, {"object_schema", text(schema)}, {"object_name", text(name)}, {"object_type", text(kind)}}
 	}
 	if to == everybody || s.access().Owns(catalog.BootstrapSuperuser) {
-		for _, c := range collations {
-			row := append(object(catalog.SystemSchema, c.name, "COLLATION"), col{"grantor", text(s.roleName(catalog.BootstrapSuperuser))},
+		for _, c := range collation.Builtin() {
+			row := append(object(c.Schema, c.Name, "COLLATION"), col{"grantor", text(s.roleName(catalog.BootstrapSuperuser))},
 				col{"grantee", text("PUBLIC")}, col{"privilege_type", text("USAGE")}, col{"is_grantable", yesNo(false)})
 			if err := s.emit(row...); err != nil {
 				return err

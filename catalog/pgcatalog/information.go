@@ -5,6 +5,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -46,9 +47,8 @@ func characterSetRows(s *scan) error {
 }
 
 func collationInfoRows(s *scan) error {
-	for _, c := range collations {
-		err := s.emit(append(s.named("collation", catalog.SystemSchema, c.name), col{"pad_attribute", text("NO PAD")})...)
-		if err != nil {
+	for _, c := range collation.Builtin() {
+		if err := s.emit(append(s.named("collation", c.Schema, c.Name), col{"pad_attribute", text("NO PAD")})...); err != nil {
 			return err
 		}
 	}
@@ -56,9 +56,8 @@ func collationInfoRows(s *scan) error {
 }
 
 func collationSetRows(s *scan) error {
-	for _, c := range collations {
-		err := s.emit(append(s.named("collation", catalog.SystemSchema, c.name), col{"character_set_name", text("UTF8")})...)
-		if err != nil {
+	for _, c := range collation.Builtin() {
+		if err := s.emit(append(s.named("collation", c.Schema, c.Name), col{"character_set_name", text("UTF8")})...); err != nil {
 			return err
 		}
 	}
@@ -126,10 +125,11 @@ func domainRefusesNull(t types.Type) bool { return t.IsDomain() && t.Def.NotNull
 
 // collationOf makes the columns of a type's collation, none for the default one.
 func (s *scan) collationOf(t types.Type) []col {
-	if collationOf(t) != collationC {
+	c := collation.ByOID(uint32(collationOf(t)))
+	if c.IsDefault() {
 		return nil
 	}
-	return s.named("collation", catalog.SystemSchema, "C")
+	return s.named("collation", c.Schema, c.Name)
 }
 
 func columnTypeRows(s *scan) error {

@@ -21,10 +21,6 @@ const (
 	classPgProc       = 1255
 	classPgOperator   = 2617
 	classPgExtension  = 3079
-
-	defaultCollation = 100
-	collationC       = 950
-	collationPOSIX   = 951
 )
 
 // databaseName is the name of the one database.
@@ -307,7 +303,7 @@ func indexRows(s *scan) error {
 			}
 			typ := t.Columns[t.Ordinal(id)].Type
 			classes = append(classes, operatorClass(typ))
-			collations = append(collations, collationOf(typ))
+			collations = append(collations, collationOf(ix.Columns[i].KeyType(typ)))
 			option := int64(0)
 			if ix.Columns[i].Desc {
 				option |= 1

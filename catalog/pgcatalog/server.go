@@ -31,20 +31,6 @@ func storage(info *types.Info) byte {
 	return 'p'
 }
 
-// collationOf is the collation of a type's values, 0 for types without.
-func collationOf(t types.Type) int64 {
-	if elem := t.Elem(); elem.Valid() {
-		t = elem
-	}
-	switch t.OID {
-	case types.OIDName:
-		return collationC
-	case types.OIDText, types.OIDVarchar, types.OIDBPChar:
-		return defaultCollation
-	}
-	return 0
-}
-
 func typeRows(s *scan) error {
 	if err := s.builtinTypeRows(); err != nil {
 		return err
@@ -120,32 +106,6 @@ func amRows(s *scan) error {
 		return err
 	}
 	return s.emit(col{"oid", num(btreeOID)}, col{"amname", text("btree")}, col{"amhandler", procOID("bthandler")}, col{"amtype", letter('i')})
-}
-
-// collations are those that there are: all of them order by bytes.
-var collations = [...]struct {
-	oid      int
-	name     string
-	provider byte
-}{{defaultCollation, "default", 'd'}, {collationC, "C", 'c'}, {collationPOSIX, "POSIX", 'c'}}
-
-func collationRows(s *scan) error {
-	for _, c := range collations {
-		err := s.emit(col{"oid", num(c.oid)}, col{"collname", text(c.name)}, col{"collnamespace", oid(schemaOID(s.Resolver, catalog.SystemSchema))},
-			col{"collowner", num(ownerOID)}, col{"collprovider", letter(c.provider)}, col{"collisdeterministic", boolean(true)},
-			col{"collencoding", num(-1)}, col{"collcollate", optionalC(c.provider)}, col{"collctype", optionalC(c.provider)})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func optionalC(provider byte) types.Datum {
-	if provider == 'c' {
-		return text("C")
-	}
-	return types.Null
 }
 
 // utf8Encoding is PostgreSQL's number of UTF8.

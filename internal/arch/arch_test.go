@@ -22,7 +22,7 @@ const module = "github.com/percodb/percodb"
 var layers = [][]string{
 	{"internal/errkind", "internal/plural", "internal/tlsfiles", "audit"},
 	{"internal/invariants", "internal/memory", "internal/keypack", "tso", "sql/pgerror", "sql/keyword", "percolator/sortrun", "auth/verifier"},
-	{"sql/types/jsonb", "sql/are", "sql/pgdata", "sql/types/tsearch", "sql/pgcrypto"},
+	{"sql/types/jsonb", "sql/are", "sql/pgdata", "sql/types/tsearch", "sql/pgcrypto", "sql/collation"},
 	{"sql/ast", "sql/types/jsonpath", "percolator/ack", "auth", "catalog/acl"},
 	{"sql/types", "kv/storage", "kv/waitgraph", "readlease", "notify", "sql/copyformat"},
 	{"sql/builtin", "sql", "kv/mvcc"},

@@ -17,6 +17,8 @@ type (
 		Typ      types.Type
 		Fn       *builtin.Cast
 		Implicit bool // not written in the statement
+		// Collate is where COLLATE gives the value another collation; 0: the node is a cast.
+		Collate int
 	}
 	// Parse parses text as a value of Typ when it is evaluated: for constants whose meaning depends on the session (time
 	// zone, date order, names) or the time ('now').

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 
+	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -111,6 +112,16 @@ func NewCompare(op CmpOp, l, r Scalar, class types.Type) *Compare {
 		c.kind = types.KindNull // trailing blanks, and the scales of numbers, do not count: no plain byte comparison
 	}
 	return c
+}
+
+// Collated returns c in a collation. Equality is that of bytes in all.
+func (c *Compare) Collated(coll *collation.Collation) *Compare {
+	out := *c
+	out.Class.Coll = coll
+	if !coll.ByBytes() && c.Op != EQ && c.Op != NE {
+		out.kind = types.KindNull
+	}
+	return &out
 }
 
 // Type is boolean.

@@ -298,6 +298,7 @@ type ColumnDef struct {
 	Sequence      *SequenceOptions // of an identity column; nil without options
 	Generated     Expr             // GENERATED ALWAYS AS (…) STORED
 	Collation     []string
+	CollateAt     Pos               // where COLLATE is
 	Constraints   []TableConstraint // PRIMARY KEY, UNIQUE, CHECK, REFERENCES of this column
 }
 

@@ -33,6 +33,7 @@ type Aggregate struct {
 	Combine func(into, from Accumulator) error
 
 	declared *Overload
+	make     func(*Overload) func() Accumulator // makes NewAccumulator
 }
 
 // Signature returns that of the declared function, as Overload.Signature does.
@@ -124,7 +125,7 @@ func (f FuncName) resolveAggregate(all []aggOverload, args []types.Type) (*Aggre
 	agg := &Aggregate{
 		Name: f.Name, Args: o.Args, Ret: o.Ret, NewAccumulator: d.make(o),
 		NullsIgnored: d.flags&aggKeepsNulls == 0 && len(o.Args) > 0, OrderMatters: d.flags&aggOrdered != 0,
-		AddRows: d.addRows, Combine: d.combine, declared: chosen,
+		AddRows: d.addRows, Combine: d.combine, declared: chosen, make: d.make,
 	}
 	switch {
 	case d.flags&aggMin != 0:

@@ -85,6 +85,10 @@ type Catalog interface {
 	RelationVisible(relation types.OID) (visible, ok bool)
 	// TypeVisible implements pg_type_is_visible.
 	TypeVisible(t types.OID) (visible, ok bool)
+	// CollationVisible implements pg_collation_is_visible.
+	CollationVisible(collation types.OID) (visible, ok bool)
+	// CollationVersion implements pg_collation_actual_version: that of the rules in the program, "" for none.
+	CollationVersion(collation types.OID) (version string, ok bool)
 	// HasRole implements pg_has_role.
 	HasRole(member, role types.OID, privilege string) (bool, error)
 	// HasPrivilege implements has_…_privilege; it is not known for an OID that no object has.

@@ -68,7 +68,7 @@ func catalogFuncs() []decl {
 			return textOrNull(c.Comment(oidArg(a[0]), a[1].Text(), 0))
 		})},
 	}
-	out = append(out, decl{sig: "pg_collation_is_visible(oid) bool", flags: stable, fn: constant(types.Bool(true))})
+	out = append(out, collationFuncs()...)
 	// There are no objects of these kinds.
 	for _, name := range []string{
 		"conversion", "statistics_obj", "ts_config", "ts_dict", "ts_parser", "ts_template",

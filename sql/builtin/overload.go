@@ -29,6 +29,8 @@ type Overload struct {
 	Strict     bool // NULL for a NULL argument, without a call
 	Volatility Volatility
 	Fn         Func
+	// Undetermined: it fails, since the collation of its arguments could not be derived (UndeterminedCall).
+	Undetermined bool
 
 	declared *Overload            // as declared, with polymorphic types
 	operator bool                 // an operator, which a function evaluates

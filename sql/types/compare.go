@@ -23,10 +23,13 @@ func Compare(a, b Datum, t Type) int {
 	case KindBytes:
 		t = t.Underlying()
 		if t.OID == OIDBPChar {
-			return bytes.Compare(TrimBPChar(a.Bytes()), TrimBPChar(b.Bytes()))
+			return t.Coll.Compare(TrimBPChar(a.Bytes()), TrimBPChar(b.Bytes()))
 		}
 		if t.OID == OIDJSONB {
 			return jsonb.Compare(a.Bytes(), b.Bytes())
+		}
+		if t.Coll != nil {
+			return t.Coll.Compare(a.Bytes(), b.Bytes())
 		}
 		return bytes.Compare(a.Bytes(), b.Bytes())
 	case KindFloat:
@@ -36,7 +39,7 @@ func Compare(a, b Datum, t Type) int {
 	case KindInterval:
 		return CompareInterval(a.Interval(), b.Interval())
 	case KindArray:
-		return compareArrays(a.Array(), b.Array(), t.Underlying().Elem())
+		return compareArrays(a.Array(), b.Array(), t.Underlying())
 	case KindRow:
 		return compareRecords(a.Record(), b.Record())
 	case KindRange:
@@ -116,11 +119,14 @@ func compareNullable(a, b Datum, t Type) int {
 	return Compare(a, b, t)
 }
 
-func compareArrays(a, b *Array, elem Type) int {
+// compareArrays orders arrays of type t; the zero Type is the type that they have, and may state their collation.
+func compareArrays(a, b *Array, t Type) int {
+	elem := t.Elem()
 	if !elem.Valid() {
 		if elem = a.Elem; a.Elem.OID != b.Elem.OID {
 			return cmp.Compare(a.Elem.OID, b.Elem.OID)
 		}
+		elem.Coll = t.Coll
 	}
 	for i := 0; i < len(a.Elems) && i < len(b.Elems); i++ {
 		if c := compareNullable(a.Elems[i], b.Elems[i], elem); c != 0 {

@@ -121,12 +121,18 @@ func NewDefined(d *Defined) *Defined {
 
 // PairRanges completes a range type and its multirange type, whose bounds have type sub.
 func PairRanges(rng, multi *Defined, sub Type) {
-	rt := &RangeTypes{Range: rng.Type(), Multi: multi.Type(), Sub: sub.Base()}
+	rt := &RangeTypes{Range: rng.Type(), Multi: multi.Type(), Sub: sub.Base().Collated(sub.Coll)}
 	rng.ranges, multi.ranges = rt, rt
 }
 
-// Type returns the type, without modifier.
-func (d *Defined) Type() Type { return Type{OID: d.OID, Mod: -1, Def: d} }
+// Type returns the type, without modifier; of a domain with its collation.
+func (d *Defined) Type() Type {
+	t := Type{OID: d.OID, Mod: -1, Def: d}
+	if d.Kind == Domain {
+		t.Coll = d.Parent.Coll
+	}
+	return t
+}
 
 // ArrayType returns the type of its arrays.
 func (d *Defined) ArrayType() Type { return Type{OID: d.Array, Mod: -1, Def: d} }
@@ -144,7 +150,11 @@ func (t Type) IsDomain() bool { return t.Def != nil && t.Def.Kind == Domain && t
 // Underlying returns the type below a domain, and below all domains under it, with its modifier; any other type is its own.
 func (t Type) Underlying() Type {
 	if t.IsDomain() {
-		return t.Def.base
+		base := t.Def.base
+		if t.Coll != nil {
+			base.Coll = t.Coll
+		}
+		return base
 	}
 	return t
 }

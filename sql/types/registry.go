@@ -193,7 +193,7 @@ func Infos() []Info { return scalarInfos }
 // Valid reports whether t is a type and not the zero Type.
 func (t Type) Valid() bool { return t.OID != 0 }
 
-// Base returns t without its modifier.
+// Base returns t without its modifier and its collation.
 func (t Type) Base() Type { return Type{OID: t.OID, Mod: -1, Def: t.Def} }
 
 // Category returns t's category; CategoryUser for a type percodb does not have.
@@ -230,7 +230,7 @@ func (t Type) IsArray() bool { return t.Elem().Valid() }
 // Elem returns the element type of an array type, with the array's modifier, or the zero Type.
 func (t Type) Elem() Type {
 	if info := t.Info(); info != nil && info.Elem != 0 {
-		return Type{OID: info.Elem, Mod: t.Mod, Def: t.Def}
+		return Type{OID: info.Elem, Mod: t.Mod, Def: t.Def, Coll: t.Coll}
 	}
 	return Type{}
 }
@@ -238,7 +238,7 @@ func (t Type) Elem() Type {
 // ArrayOf returns the type of arrays of t, with t's modifier, or the zero Type when there is none.
 func (t Type) ArrayOf() Type {
 	if info := t.Info(); info != nil && info.Array != 0 {
-		return Type{OID: info.Array, Mod: t.Mod, Def: t.Def}
+		return Type{OID: info.Array, Mod: t.Mod, Def: t.Def, Coll: t.Coll}
 	}
 	return Type{}
 }

@@ -1,5 +1,7 @@
 package types
 
+import "github.com/percodb/percodb/sql/collation"
+
 // Type is an SQL type in PostgreSQL's numbering: its OID and type modifier (-1: none). Comparable within one schema version: see Same.
 type Type struct {
 	OID OID
@@ -7,6 +9,8 @@ type Type struct {
 	// Def is what the schema says of a user-defined type and of its array type; nil for PostgreSQL's own types. What is stored of a
 	// type is its OID: the catalog adds Def when it reads the schema.
 	Def *Defined `json:"-"`
+	// Coll is the collation of text, and of what contains text; nil: the database's default. Of it, too, the OID is stored.
+	Coll *collation.Collation `json:",omitempty"`
 }
 
 // Same reports whether t and other are the same type with the same modifier, maybe as of different versions of the schema.
