@@ -86,12 +86,23 @@ func (r *run) addType(ctx context.Context, d *catalog.TypeDescriptor) error {
 
 // typeNameTaken reports whether a type of that name exists in the schema, row types included.
 func (r *run) typeNameTaken(schema, name string) bool {
-	return r.r.Types().Named(schema, name).Valid()
+	return catalog.FindType(r.r, schema, name).Valid()
+}
+
+// requireNoExtensionType fails if an extension that is installed in the schema has a type of the name.
+func (r *run) requireNoExtensionType(schema, name string) error {
+	if t := catalog.FindType(r.r, schema, name); t.Valid() && t.Def == nil {
+		return pgerror.New(pgerror.DuplicateObject, "type %q already exists", name)
+	}
+	return nil
 }
 
 // freeTypeName fails if a type has the name. An array type that was named automatically gets another name instead: that of a row type by
 // itself (catalog.Types).
 func (r *run) freeTypeName(ctx context.Context, schema, name string) error {
+	if err := r.requireNoExtensionType(schema, name); err != nil {
+		return err
+	}
 	found := r.r.Types().Named(schema, name)
 	if found.IsArray() {
 		d := r.r.Types().ByOID(found.OID).Clone()
@@ -112,6 +123,9 @@ func (r *run) freeTypeName(ctx context.Context, schema, name string) error {
 
 // requireNoType fails if the name of a new relation is that of a type.
 func (r *run) requireNoType(ctx context.Context, schema, name string) error {
+	if err := r.requireNoExtensionType(schema, name); err != nil {
+		return err
+	}
 	found := r.r.Types().Named(schema, name)
 	switch {
 	case !found.Valid():
