@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/percodb/percodb/sql/textsearch"
 )
 
 // Errors of values, for which PostgreSQL's messages give no reason.
@@ -119,4 +121,13 @@ func checkSynchronousCommit(value string) (string, error) {
 		return on, nil
 	}
 	return checkEnum("local", "remote_write", "remote_apply", "on", "off")(value)
+}
+
+// checkTextSearch checks the name of a text search configuration.
+func checkTextSearch(value string) (string, error) {
+	name := strings.TrimPrefix(strings.ToLower(strings.Trim(value, `" `)), "pg_catalog.")
+	if textsearch.ConfigurationNamed(name) == nil {
+		return "", fmt.Errorf("text search configuration \"%s\" does not exist", value)
+	}
+	return "pg_catalog." + name, nil
 }

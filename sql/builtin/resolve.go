@@ -19,14 +19,14 @@ func buildFunctions() overloads {
 	m := overloads{}
 	m.add(mathFuncs(), stringFuncs(), formatFuncs(), regexFuncs(), timeFuncs(), arrayFuncs(), enumFuncs(), systemFuncs(), catalogFuncs())
 	m.add(jsonOpFuncs(), jsonMakeFuncs(), jsonFuncs(), populateFuncs(), jsonPathFuncs())
-	m.add(bitFuncs(), inetFuncs(), moneyFuncs(), pgidFuncs(), timetzFuncs(), rangeFuncs(), geoFuncs(), textSearchFuncs())
+	m.add(bitFuncs(), inetFuncs(), moneyFuncs(), pgidFuncs(), timetzFuncs(), rangeFuncs(), geoFuncs(), textSearchFuncs(), documentFuncs())
 	m.add(castFuncs())
 	return m
 }
 
 func buildOperators() overloads {
 	m := overloads{}
-	m.add(bitOps(), inetOps(), moneyOps(), pgidOps(), timetzOps(), rangeOps(), geoOps(), textSearchOps(false))
+	m.add(bitOps(), inetOps(), moneyOps(), pgidOps(), timetzOps(), rangeOps(), geoOps(), textSearchOps(false), documentOps())
 	m.add(compareOps(), arithOps(), stringOps(), timeOps(), arrayOps(), aclOps(), jsonOps(), jsonPathOps())
 	for _, list := range m {
 		for _, o := range list {

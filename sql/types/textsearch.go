@@ -1,11 +1,21 @@
 package types
 
-import "github.com/percodb/percodb/sql/types/tsearch"
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/textsearch"
+	"github.com/percodb/percodb/sql/types/tsearch"
+)
 
 // The types of full-text search.
 const (
 	OIDTSVector OID = 3614
 	OIDTSQuery  OID = 3615
+
+	OIDRegconfig     OID = 3734
+	OIDRegdictionary OID = 3769
 )
 
 // A datum of these types is what package tsearch encodes.
@@ -36,6 +46,75 @@ func init() {
 			return queryOrError(q, err)
 		},
 		Send: func(dst []byte, d Datum) []byte { return d.TSQuery().Send(dst) },
+	})
+}
+
+func init() {
+	registerTextSearchObject(OIDRegconfig, 3735, "regconfig", "configuration", func(name string) (uint32, bool) {
+		c := textsearch.ConfigurationNamed(name)
+		if c == nil {
+			return 0, false
+		}
+		return c.OID, true
+	}, func(oid uint32) (string, bool) {
+		c := textsearch.ConfigurationByOID(oid)
+		if c == nil {
+			return "", false
+		}
+		return c.Name, true
+	})
+	registerTextSearchObject(OIDRegdictionary, 3770, "regdictionary", "dictionary", func(name string) (uint32, bool) {
+		d := textsearch.DictionaryNamed(name)
+		if d == nil {
+			return 0, false
+		}
+		return d.OID, true
+	}, func(oid uint32) (string, bool) {
+		d := textsearch.DictionaryByOID(oid)
+		if d == nil {
+			return "", false
+		}
+		return d.Name, true
+	})
+}
+
+// registerTextSearchObject registers the type of the names of configurations or dictionaries. A datum is an OID.
+func registerTextSearchObject(oid, array OID, name, what string, oidOf func(string) (uint32, bool), nameOf func(uint32) (string, bool)) {
+	register(&Methods{
+		Info:    Info{oid, name, name, array, 0, 4, CategoryNumeric, false, KindInt},
+		Borrows: OIDOid,
+		Parse: func(s string, _ int32, _ *Format) (Datum, error) {
+			switch {
+			case allDigits(s):
+				return parseOid(s)
+			case s == "-":
+				return Int(0), nil
+			}
+			bare := strings.ToLower(strings.Trim(s, " "))
+			if schema, rest, ok := strings.Cut(bare, "."); ok && schema == "pg_catalog" {
+				bare = rest
+			}
+			if n, ok := oidOf(strings.Trim(bare, `"`)); ok {
+				return Int(int64(n)), nil
+			}
+			return Null, pgerror.New(pgerror.UndefinedObject, "text search %s \"%s\" does not exist", what, s)
+		},
+		Append: func(dst []byte, d Datum, _ *Format) []byte {
+			if d.n == 0 {
+				return append(dst, '-')
+			}
+			if name, ok := nameOf(uint32(d.n)); ok {
+				return append(dst, name...)
+			}
+			return appendInt(dst, d.n)
+		},
+		Receive: func(b []byte, _ int32, _ *Format) (Datum, error) {
+			if err := requireSize(b, 4); err != nil {
+				return Null, err
+			}
+			return Int(int64(binary.BigEndian.Uint32(b))), nil
+		},
+		Send: func(dst []byte, d Datum) []byte { return binary.BigEndian.AppendUint32(dst, uint32(d.n)) },
 	})
 }
 
