@@ -165,26 +165,3 @@ func ForStored(r Resolver) Resolver {
 	}
 	return &inPath{Resolver: r, path: path}
 }
-
-// WithoutExtension returns r as if an extension were not installed.
-func WithoutExtension(r Resolver, name string) Resolver {
-	x := &Extensions{}
-	for _, d := range r.Extensions().list {
-		if d.Name != name {
-			x.list = append(x.list, d)
-		}
-	}
-	if p, ok := r.(*inPath); ok {
-		return &inPath{Resolver: lacking{p.Resolver, x}, path: p.path, local: p.local}
-	}
-	return lacking{r, x}
-}
-
-// lacking is a resolver with fewer extensions.
-type lacking struct {
-	Resolver
-	extensions *Extensions
-}
-
-// Extensions implements Resolver.
-func (l lacking) Extensions() *Extensions { return l.extensions }

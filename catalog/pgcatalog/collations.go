@@ -7,9 +7,6 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// classPgCollation is the OID of pg_collation.
-const classPgCollation = 3456
-
 // collationOf is the collation of a type's values, 0 for types without.
 func collationOf(t types.Type) int64 {
 	if !t.Collatable() {

@@ -70,9 +70,6 @@ var setFuncs = sync.OnceValue(func() map[string][]setOverload {
 	return m
 })
 
-// IsSetFunc reports whether a set-returning function has the name.
-func IsSetFunc(name string) bool { return SystemFunc(name).IsSet() }
-
 // IsSet reports whether the name may mean a set-returning function.
 func (f FuncName) IsSet() bool { return len(f.setFuncs()) > 0 }
 

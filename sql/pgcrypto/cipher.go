@@ -7,8 +7,8 @@ import (
 	"crypto/des"
 	"strings"
 
-	"golang.org/x/crypto/blowfish"
-	"golang.org/x/crypto/cast5"
+	"golang.org/x/crypto/blowfish" //lint:ignore SA1019 pgcrypto has this cipher
+	"golang.org/x/crypto/cast5"    //lint:ignore SA1019 pgcrypto has this cipher
 
 	"github.com/percodb/percodb/sql/pgerror"
 )

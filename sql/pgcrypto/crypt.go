@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/crypto/blowfish"
+	"golang.org/x/crypto/blowfish" //lint:ignore SA1019 pgcrypto has this cipher
 
 	"github.com/percodb/percodb/sql/pgerror"
 )
