@@ -122,18 +122,23 @@ func allSafe(es []expr.Scalar, outer bool) bool {
 func safe(e expr.Scalar, outer bool) bool {
 	ok := true
 	expr.Walk(e, func(x expr.Scalar) bool {
-		switch x := x.(type) {
-		case *expr.Outer:
-			ok = outer
-		case *expr.Parse:
-			ok = false
-		case *expr.Call:
-			ok = x.Fn.Volatility == builtin.Immutable
-		case *expr.Cast:
-			ok = x.Fn == nil || x.Fn.Volatility() == builtin.Immutable
-		}
-		ok = ok && expr.SubqueryOf(x) == nil
+		ok = ok && safeNode(x, outer)
 		return ok
 	})
 	return ok
+}
+
+// safeNode is safe for an expression without its operands.
+func safeNode(x expr.Scalar, outer bool) bool {
+	switch x := x.(type) {
+	case *expr.Outer:
+		return outer
+	case *expr.Parse:
+		return false
+	case *expr.Call:
+		return x.Fn.Volatility == builtin.Immutable
+	case *expr.Cast:
+		return x.Fn == nil || x.Fn.Volatility() == builtin.Immutable
+	}
+	return expr.SubqueryOf(x) == nil
 }
