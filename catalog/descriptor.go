@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"slices"
+	"sync"
 
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/collation"
@@ -172,6 +173,21 @@ type TableStats struct {
 	Rows    float64
 	Deleted float64                // keys of deleted rows that garbage collection has not taken yet
 	Columns map[uint32]ColumnStats // by column id
+	decoded sync.Map               // by column id: what Decoded keeps
+}
+
+// Decoded returns what decode makes of a column's statistics, which is kept as long as they are. decode must return the same whenever it is
+// called. Safe for concurrent use.
+func (s *TableStats) Decoded(column uint32, decode func(ColumnStats) (any, error)) (any, error) {
+	if v, ok := s.decoded.Load(column); ok {
+		return v, nil
+	}
+	v, err := decode(s.Columns[column])
+	if err != nil {
+		return nil, err
+	}
+	v, _ = s.decoded.LoadOrStore(column, v)
+	return v, nil
 }
 
 // ColumnStats describe one column's values.
@@ -180,6 +196,8 @@ type ColumnStats struct {
 	NullFraction float64
 	Low, High    []byte   // rowenc.EncodeDatum of the extremes, nil when unknown
 	Histogram    [][]byte // bounds of equal-height buckets
+	// Type is the column's type when the statistics were made: those of another type say nothing of its values. 0: not known.
+	Type types.OID `json:",omitempty"`
 	// Common are the values that are clearly more frequent than the average, the most frequent first.
 	Common []CommonValue `json:",omitempty"`
 	// Correlation is that of the order of values with the order of the primary key, from -1 to 1; 0: none, or unknown.

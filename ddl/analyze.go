@@ -213,7 +213,7 @@ func (r *run) fetchSample(ctx context.Context, t *catalog.TableDescriptor, keys 
 
 // columnStats computes the statistics of a column of which values is a sample out of rows.
 func columnStats(values []types.Datum, t types.Type, rows float64) (catalog.ColumnStats, error) {
-	var stats catalog.ColumnStats
+	stats := catalog.ColumnStats{Type: t.OID}
 	if len(values) == 0 {
 		return stats, nil
 	}

@@ -27,9 +27,13 @@ type commonShare struct {
 // beyondShare is the least share of a range, in buckets: the table may have grown at an end since its values were sampled.
 const beyondShare = 0.05
 
-// newDistribution decodes the statistics of a column of the given type; distinct is the estimated number of its values.
+// newDistribution decodes the statistics of a column of the given type; distinct is the estimated number of its values. Those of another type
+// are of no use.
 func newDistribution(c catalog.ColumnStats, t types.Type, distinct float64) (*distribution, error) {
 	d := &distribution{typ: t, nulls: c.NullFraction, distinct: math.Max(distinct, 1), rest: 1 - c.NullFraction}
+	if c.Type != t.OID {
+		return d, nil
+	}
 	for _, cv := range c.Common {
 		v, err := rowenc.DecodeDatum(cv.Value)
 		if err != nil {

@@ -19,11 +19,11 @@ func TestDistribution(t *testing.T) {
 		}
 		return b
 	}
-	ints := catalog.ColumnStats{Distinct: 100, NullFraction: 0.2, Common: []catalog.CommonValue{{Value: encode(types.Int(7)), Fraction: 0.3}}}
+	ints := catalog.ColumnStats{Type: types.OIDInt4, Distinct: 100, NullFraction: 0.2, Common: []catalog.CommonValue{{Value: encode(types.Int(7)), Fraction: 0.3}}}
 	for i := 0; i <= 10; i++ {
 		ints.Histogram = append(ints.Histogram, encode(types.Int(int64(i*10))))
 	}
-	texts := catalog.ColumnStats{Distinct: 1000}
+	texts := catalog.ColumnStats{Type: types.OIDText, Distinct: 1000}
 	for i := 0; i <= 10; i++ {
 		texts.Histogram = append(texts.Histogram, encode(types.Text(fmt.Sprintf("code%03d", i*99))))
 	}
@@ -50,6 +50,11 @@ func TestDistribution(t *testing.T) {
 		}
 		if got := d.between(c.low, c.high); math.Abs(got-c.want) > 0.01 {
 			t.Errorf("%s: %g, want %g", c.name, got, c.want)
+		}
+	}
+	for _, stale := range []types.Type{types.TNumeric, types.TInt4.ArrayOf(), types.TText, types.TDate} {
+		if d, err := newDistribution(ints, stale, 1); err != nil || d.hasRanges() || len(d.common) > 0 {
+			t.Errorf("statistics of integers for a column of %s: %+v, %v", stale, d, err)
 		}
 	}
 	d, err := newDistribution(ints, types.TInt4, ints.Distinct)

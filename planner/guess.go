@@ -3,6 +3,7 @@ package planner
 import (
 	"math"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -136,12 +137,15 @@ func (p *physical) guess(g Guess) (float64, bool) {
 	if !constant && len(p.guesses) >= maxGuesses {
 		return 0, false
 	}
-	var err error
-	if g.dist, err = newDistribution(p.tableStats(g.scan).Columns[col.ID], col.Type, p.distinct(g.scan, g.ordinal)); err != nil {
+	dist, err := p.tableStats(g.scan).Decoded(col.ID, func(c catalog.ColumnStats) (any, error) {
+		return newDistribution(c, col.Type, p.distinct(g.scan, g.ordinal))
+	})
+	if err != nil {
 		p.fail(err)
 		return 0, false
 	}
-	if g.written[0] == nil && !g.dist.hasRanges() {
+	g.dist = dist.(*distribution)
+	if g.written[0] == nil && !g.dist.hasRanges() || g.written[0] != nil && len(g.dist.common) == 0 {
 		return 0, false
 	}
 	g.Equal, g.Low, g.High = p.compile(g.written[0], nil), p.compile(g.written[1], nil), p.compile(g.written[2], nil)
@@ -226,6 +230,7 @@ func (p *physical) knownInput(in *Input) (types.Datum, bool) {
 func (p *physical) noteGuesses(plan *Plan) {
 	for _, g := range p.guesses {
 		if !g.scan.point {
+			g.scan, g.written = nil, [3]expr.Scalar{} // They would keep the binder's tree.
 			plan.Guesses = append(plan.Guesses, g)
 			plan.Bands += string(band(g.share))
 		}

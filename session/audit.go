@@ -106,21 +106,10 @@ func isRoleSetting(name string) bool {
 	return name == settings.Role || name == settings.SessionAuthorization
 }
 
-// auditText is a statement's text. Where it has a password, it is written anew, without it.
+// auditText is a statement's text, without a password.
 func auditText(r *run, tree ast.Statement) string {
-	switch n := tree.(type) {
-	case *ast.CreateRole:
-		if options, masked := maskPasswords(n.Options); masked {
-			c := *n
-			c.Options = options
-			return c.String()
-		}
-	case *ast.AlterRole:
-		if options, masked := maskPasswords(n.Options); masked {
-			c := *n
-			c.Options = options
-			return c.String()
-		}
+	if text, masked := maskedText(tree); masked {
+		return text
 	}
 	switch {
 	case r.text != nil:
@@ -129,6 +118,25 @@ func auditText(r *run, tree ast.Statement) string {
 		return r.portal.prepared.statement.Text
 	}
 	return fmt.Sprint(tree)
+}
+
+// maskedText writes a statement that has a password anew, without it; false: it has none.
+func maskedText(tree ast.Statement) (string, bool) {
+	switch n := tree.(type) {
+	case *ast.CreateRole:
+		if options, masked := maskPasswords(n.Options); masked {
+			c := *n
+			c.Options = options
+			return c.String(), true
+		}
+	case *ast.AlterRole:
+		if options, masked := maskPasswords(n.Options); masked {
+			c := *n
+			c.Options = options
+			return c.String(), true
+		}
+	}
+	return "", false
 }
 
 // maskPasswords returns the options of a role with other passwords, and whether there are any.

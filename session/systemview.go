@@ -78,6 +78,9 @@ func (v *systemView) Prepared() []catalog.Prepared {
 		if p.statement != nil {
 			row.Statement = p.statement.Text
 		}
+		if text, masked := maskedText(p.tree); masked {
+			row.Statement = text
+		}
 		if p.fromSQL {
 			row.Statement = "PREPARE " + ast.QuoteIdent(p.name) + " AS " + row.Statement
 		}
@@ -94,8 +97,12 @@ func (v *systemView) Cursors() []catalog.Cursor {
 		if !po.cursor && name == "" || po.prepared == nil || po.prepared.statement == nil {
 			continue // The portal of the statement that asks, for most clients.
 		}
+		text, masked := maskedText(po.prepared.tree)
+		if !masked {
+			text = po.prepared.statement.Text
+		}
 		list = append(list, catalog.Cursor{
-			Name: name, Statement: po.prepared.statement.Text, Holdable: po.outlives, Scrollable: po.scroll.rows != nil, At: po.at,
+			Name: name, Statement: text, Holdable: po.outlives, Scrollable: po.scroll.rows != nil, At: po.at,
 		})
 	}
 	slices.SortFunc(list, func(a, b catalog.Cursor) int { return cmp.Compare(a.Name, b.Name) })

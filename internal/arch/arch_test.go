@@ -232,7 +232,7 @@ const maxLines = 800
 // TestFilesAreShort holds the length of files, generated ones apart.
 func TestFilesAreShort(t *testing.T) {
 	for _, s := range sources(t) {
-		if strings.HasSuffix(s.path, ".pb.go") || s.path == wordList || strings.HasPrefix(s.path, "sql/snowball/") {
+		if strings.HasSuffix(s.path, ".pb.go") || s.path == wordList || strings.HasPrefix(s.path, "sql/snowball/") && !strings.HasSuffix(s.path, "/snowball.go") {
 			continue
 		}
 		f, err := os.Open(filepath.Join("..", "..", s.path))

@@ -45,7 +45,11 @@ func TestNotice(t *testing.T) {
 	var want bytes.Buffer
 	want.WriteString("percodb\nCopyright The percodb authors\n\nLicensed under the Apache License, Version 2.0: see LICENSE.\n\n" +
 		"The percodb program contains the following modules under licences of their own. The text of each licence is in the\n" +
-		"module's source, which `go mod download` fetches. `go test ./internal/arch -run TestNotice -rewrite` writes this list.\n\n")
+		"module's source, which `go mod download` fetches. `go test ./internal/arch -run TestNotice -rewrite` writes this list.\n\n" +
+		"The lists of stop words in sql/snowball/stop are those of Snowball and PostgreSQL, under the BSD and PostgreSQL licences.\n" +
+		"    Copyright (c) 2001, Dr Martin Porter\n" +
+		"    Portions Copyright (c) 1996-2022, PostgreSQL Global Development Group\n" +
+		"    Portions Copyright (c) 1994, The Regents of the University of California\n" + "\n")
 	paths := make([]string, 0, len(modules))
 	for path := range modules {
 		paths = append(paths, path)
