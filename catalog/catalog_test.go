@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/percodb/percodb/percolator"
 )
@@ -184,7 +185,7 @@ func TestStatistics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(TableStats{})); diff != "" {
 			t.Fatal(diff)
 		}
 		now, _ := r.RelationByID(ctx, desc.ID)
