@@ -102,6 +102,8 @@ type Catalog interface {
 	// Comment implements obj_description (column 0) and col_description; catalog is the name of the object's table
 	// ("pg_class") or "".
 	Comment(object types.OID, catalog string, column int) (string, bool)
+	// Describe implements pg_describe_object; class is the OID of the system table that has the object.
+	Describe(class, object types.OID, column int) (string, bool)
 	// RelationSize estimates the bytes of a relation, optionally with indexes.
 	RelationSize(ctx context.Context, relation types.OID, withIndexes bool) (int64, error)
 	DatabaseSize(ctx context.Context) (int64, error)

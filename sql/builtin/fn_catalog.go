@@ -55,6 +55,9 @@ func catalogFuncs() []decl {
 			}
 			return textOrNull(s, ok)
 		})},
+		{sig: "pg_describe_object(oid,oid,int4) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			return textOrNull(c.Describe(oidArg(a[0]), oidArg(a[1]), int(a[2].Int())))
+		})},
 		{sig: "obj_description(oid,name) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 			return textOrNull(c.Comment(oidArg(a[0]), a[1].Text(), 0))
 		})},
