@@ -1,7 +1,7 @@
 // Package snowball stems words of 28 languages, and knows the stop words of 15 of them.
 //
 // The stemmers are what Snowball's compiler generates from the algorithms of its release 2.2.0; the lists of stop words are the
-// Snowball project's as PostgreSQL 15 distributes them. Both are under Snowball's licence (NOTICE).
+// Snowball project's as PostgreSQL 15 distributes them. NOTICE names their licences.
 package snowball
 
 import (
