@@ -425,7 +425,7 @@ func (sc *scope) aggregateCall(f builtin.FuncName, e *ast.Call) (*AggregateCall,
 			return nil, 0, pgerror.New(pgerror.InvalidColumnReference,
 				"in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(startOf(it.Expr))
 		}
-		call.OrderBy = append(call.OrderBy, SortKey{Expr: x, Desc: it.Desc, NullsFirst: it.NullsFirst})
+		call.OrderBy = append(call.OrderBy, SortKey{Expr: asArgument(args, x), Desc: it.Desc, NullsFirst: it.NullsFirst})
 	}
 	if e.Distinct && fn.OrderMatters {
 		call.sortDistinct()
@@ -451,6 +451,17 @@ func (sc *scope) filter(e ast.Expr) (expr.Scalar, error) {
 	sc.clause, sc.winsOK = "FILTER", false
 	defer func() { sc.clause, sc.winsOK = clause, winsOK }()
 	return sc.boolean(e, "FILTER")
+}
+
+// asArgument returns the argument that x is, cast implicitly to the type of the aggregate's parameter, and by which PostgreSQL sorts: the two
+// may order differently. It returns x if there is none.
+func asArgument(args []expr.Scalar, x expr.Scalar) expr.Scalar {
+	for _, a := range args {
+		if c, ok := a.(*expr.Cast); ok && c.Implicit && c.Fn != nil && x.Type().IsString() && expr.Equal(x, c.X) {
+			return expr.Clone(a)
+		}
+	}
+	return x
 }
 
 func among(list []expr.Scalar, x expr.Scalar) bool {

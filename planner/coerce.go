@@ -387,7 +387,7 @@ func comparesByItself(t types.Type) bool {
 		return true
 	}
 	if m := t.Methods(); m != nil {
-		return !m.Unordered && m.Borrows == 0
+		return !m.Unordered && m.Borrows == 0 && m.Extension == ""
 	}
 	return t.IsEnum()
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -32,7 +33,7 @@ func (p *physical) setOp(r *setOpRel, a ask) pnode {
 // keepDuplicates spares a UNION whose rows another UNION makes distinct from doing so itself.
 func keepDuplicates(r rel) {
 	for {
-		if p, ok := r.(*projectRel); ok {
+		if p, ok := r.(*projectRel); ok && keepsDistinct(p) {
 			r = p.input
 			continue
 		}
@@ -44,6 +45,21 @@ func keepDuplicates(r rel) {
 		keepDuplicates(u.right)
 		r = u.left
 	}
+}
+
+// keepsDistinct reports whether rows are equal before a projection if and only if they are afterwards: it gives columns new names, or integers
+// another size. A cast from citext to text makes equal values different.
+func keepsDistinct(p *projectRel) bool {
+	for i := range p.items {
+		e := p.items[i].e
+		if c, ok := e.(*expr.Cast); ok && isInt(c.Typ) && isInt(c.X.Type()) {
+			e = c.X
+		}
+		if _, ok := e.(*expr.Column); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *physical) lock(r *lockRel, a ask) pnode {

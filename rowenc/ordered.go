@@ -29,6 +29,8 @@ const (
 	classRange
 	classCollated // bytes: the key of a collation, then the text
 	classCollatedPadded
+	classFolded // bytes in lower case
+	classCollatedFolded
 )
 
 // The first byte of an encoded column. Values start with 0x01…0xFE, complemented or not, so that
@@ -78,6 +80,11 @@ func classOf(t types.Type) class {
 			return classCollatedPadded
 		}
 		return classBlankPadded
+	case types.OIDCitext:
+		if !t.Coll.ByBytes() {
+			return classCollatedFolded
+		}
+		return classFolded
 	case types.OIDBool:
 		return classBool
 	case types.OIDFloat4, types.OIDFloat8:
@@ -141,24 +148,16 @@ func appendOrdered(dst []byte, t types.Type, d types.Datum, desc, nullsFirst boo
 			return nil, mismatch(c, d)
 		}
 		dst = appendOrderedInt(dst, d.Int())
-	case classBytes, classBlankPadded:
+	case classBytes, classBlankPadded, classFolded:
 		if d.Kind() != types.KindBytes {
 			return nil, mismatch(c, d)
 		}
-		b := d.Bytes()
-		if c == classBlankPadded {
-			b = bytes.TrimRight(b, " ")
-		}
-		dst = appendOrderedBytes(append(dst, tagBytes), b)
-	case classCollated, classCollatedPadded:
+		dst = appendOrderedBytes(append(dst, tagBytes), significant(c, d))
+	case classCollated, classCollatedPadded, classCollatedFolded:
 		if d.Kind() != types.KindBytes {
 			return nil, mismatch(c, d)
 		}
-		b := d.Bytes()
-		if c == classCollatedPadded {
-			b = bytes.TrimRight(b, " ")
-		}
-		dst = appendCollated(dst, t.Underlying().Coll, b)
+		dst = appendCollated(dst, t.Underlying().Coll, significant(c, d))
 	case classBool:
 		if d.Kind() != types.KindBool {
 			return nil, mismatch(c, d)
@@ -226,6 +225,17 @@ func appendOrdered(dst []byte, t types.Type, d types.Datum, desc, nullsFirst boo
 		complement(dst[start:])
 	}
 	return dst, nil
+}
+
+// significant returns what of a text a key of class c contains.
+func significant(c class, d types.Datum) []byte {
+	switch c {
+	case classBlankPadded, classCollatedPadded:
+		return bytes.TrimRight(d.Bytes(), " ")
+	case classFolded, classCollatedFolded:
+		return types.FoldedCitext(d)
+	}
+	return d.Bytes()
 }
 
 // appendCollated appends a text that orders by the rules of a collation, and by its bytes where they do not decide.
@@ -347,6 +357,9 @@ func lossy(t types.Type, d types.Datum) bool {
 		if t.OID == types.OIDJSONB {
 			return lossyJSONB(d.JSONB())
 		}
+		if t.OID == types.OIDCitext {
+			return !bytes.Equal(types.FoldedCitext(d), d.Bytes())
+		}
 		b := d.Bytes()
 		return t.OID == types.OIDBPChar && len(b) > 0 && b[len(b)-1] == ' '
 	case types.KindFloat:
@@ -390,9 +403,9 @@ func skipOrdered(b []byte, c class, desc bool) ([]byte, error) {
 		return skipN(b, 9)
 	case classUUID:
 		return skipN(b, 17)
-	case classBytes, classBlankPadded, classRow, classRange:
+	case classBytes, classBlankPadded, classFolded, classRow, classRange:
 		return skipString(b[1:], mask)
-	case classCollated, classCollatedPadded:
+	case classCollated, classCollatedPadded, classCollatedFolded:
 		text, err := skipString(b[1:], mask)
 		if err != nil {
 			return nil, err
@@ -494,9 +507,9 @@ func decodeOrdered(b []byte, t types.Type, c class, desc bool) (types.Datum, []b
 	case classInt:
 		v, rest, err := decodeOrderedInt(b, mask)
 		return types.Int(v), rest, err
-	case classBytes, classBlankPadded:
+	case classBytes, classBlankPadded, classFolded:
 		return decodeOrderedBytes(b, mask)
-	case classCollated, classCollatedPadded:
+	case classCollated, classCollatedPadded, classCollatedFolded:
 		if b[0]^mask != tagBytes {
 			return types.Null, nil, corrupt("bad string in key")
 		}

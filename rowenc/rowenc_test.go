@@ -25,10 +25,12 @@ var keyTypes = []types.Type{
 	types.TInt8, types.TBool, types.TFloat8, types.TText, types.TBytea, types.TBPChar, types.TUUID,
 	types.TNumeric, types.TInterval, types.TTimestamp, types.TJSONB,
 	types.TInt8.ArrayOf(), types.TText.ArrayOf(), types.TNumeric.ArrayOf(), types.TJSONB.ArrayOf(), types.TBPChar.ArrayOf(),
+	types.TCitext, types.TCitext.ArrayOf(),
 }
 
 // collatedTypes are those whose keys are ordered by rules.
-var collatedTypes = []types.Type{types.TText.Collated(german), types.TBPChar.Collated(german), types.TText.Collated(german).ArrayOf()}
+var collatedTypes = []types.Type{types.TText.Collated(german), types.TBPChar.Collated(german), types.TText.Collated(german).ArrayOf(),
+	types.TCitext.Collated(german)}
 
 // randomDatum makes a datum of type t out of few and out of wide values, so that equal, neighbouring
 // and extreme ones all meet.
@@ -55,6 +57,13 @@ func randomDatum(r *rand.Rand, t types.Type) types.Datum {
 		return types.Bytes(randomBytes(r, "\x00\x01\x02\xff a"))
 	case types.OIDBPChar:
 		return types.Bytes(randomBytes(r, " ab"))
+	case types.OIDCitext:
+		letters := []rune("aAbÄä \u0130\u023A\u2C65")
+		s := ""
+		for range r.Intn(4) {
+			s += string(letters[r.Intn(len(letters))])
+		}
+		return types.Text(s)
 	case types.OIDUUID:
 		b := make([]byte, 16)
 		b[r.Intn(16)] = byte(r.Intn(4) * 85)
@@ -205,6 +214,8 @@ func compareDatums(t types.Type, a, b types.Datum) int {
 		return bytes.Compare(a.Bytes(), b.Bytes())
 	case types.OIDBPChar:
 		return strings.Compare(strings.TrimRight(a.Text(), " "), strings.TrimRight(b.Text(), " "))
+	case types.OIDCitext:
+		return strings.Compare(types.FoldLower(a.Text()), types.FoldLower(b.Text()))
 	case types.OIDNumeric:
 		return compareDecimals(a.Decimal(), b.Decimal())
 	case types.OIDInterval:

@@ -86,6 +86,7 @@ func (s *scan) emitExtensionType(d *catalog.ExtensionDescriptor, info *types.Inf
 		{"typowner", oid(d.OwnerOID())}, {"typlen", num(info.Len)}, {"typbyval", boolean(byValue(info))}, {"typcategory", letter(byte(info.Category))},
 		{"typisdefined", boolean(true)}, {"typdelim", text(",")}, {"typelem", oid(info.Elem)}, {"typarray", oid(info.Array)},
 		{"typalign", letter(alignment(info))}, {"typstorage", letter(storage(info))}, {"typtypmod", num(-1)}, {"typtype", letter('b')},
+		{"typcollation", num(collationOf(types.Type{OID: info.OID, Mod: -1}))},
 	}
 	if info.Elem != 0 {
 		cols = append(cols, arrayFunctions()...)

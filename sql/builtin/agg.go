@@ -202,8 +202,8 @@ func (x *extreme) Add(_ *Env, a []types.Datum) error {
 		return nil
 	}
 	if x.some {
-		// Of equal values with different text (1.0 and 1.00) PostgreSQL keeps the last, of strings the first.
-		if c := types.Compare(d, x.best, x.t) * x.sign; c < 0 || c == 0 && d.Kind() == types.KindBytes {
+		// Of equal values with different text (1.0 and 1.00, citext) PostgreSQL keeps the last, of strings the first.
+		if c := types.Compare(d, x.best, x.t) * x.sign; c < 0 || c == 0 && d.Kind() == types.KindBytes && x.t.OID != types.OIDCitext {
 			return nil
 		}
 	}

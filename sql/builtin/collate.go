@@ -67,14 +67,18 @@ func (o *Overload) Collated(c *collation.Collation) *Overload {
 	if r.Ret.Collatable() {
 		r.Ret.Coll = c
 	}
-	what, sensible := sensitive[o.Name]
+	name := o.Name
+	if strings.HasSuffix(name, "~~") && len(o.Args) > 0 && o.Args[0].OID == types.OIDCitext {
+		name += "*"
+	}
+	what, sensible := sensitive[name]
 	sensible = sensible && len(o.Args) > 0 && o.Args[0].IsString()
 	switch {
 	case sensible && c.Undetermined():
 		r.Fn = failing(what)
 	case c.Undetermined():
 	case sensible:
-		if f := collatedFunc(o, c); f != nil {
+		if f := collatedFunc(name, c); f != nil {
 			r.Fn = f
 		}
 	case o.bind != nil:
@@ -95,12 +99,12 @@ func collatedTypes(ts []types.Type, c *collation.Collation) []types.Type {
 	return out
 }
 
-// collatedFunc returns the function for another collation than the default; nil: the same one serves.
-func collatedFunc(o *Overload, c *collation.Collation) Func {
+// collatedFunc returns the function or operator with a name for another collation than the default; nil: the same one serves.
+func collatedFunc(name string, c *collation.Collation) Func {
 	if c.ByBytes() && !c.ASCII() {
 		return nil
 	}
-	switch o.Name {
+	switch name {
 	case "lower":
 		return convertCase(c, asciiLower, c.Lower)
 	case "upper":
@@ -109,7 +113,7 @@ func collatedFunc(o *Overload, c *collation.Collation) Func {
 		return convertCase(c, asciiTitle, c.Title)
 	case "~~*", "!~~*":
 		lower := convertCase(c, asciiLower, c.Lower)
-		match := likeFunc(false, false, o.Name == "!~~*")
+		match := likeFunc(false, false, name == "!~~*")
 		return func(env *Env, a []types.Datum) (types.Datum, error) {
 			x, err := lower(env, a[:1])
 			if err != nil {

@@ -31,6 +31,8 @@ type Extension struct {
 // extensionList are the extensions by name. Their places in the list are not stored.
 var extensionList = sync.OnceValue(func() []*Extension {
 	list := []*Extension{
+		{Name: "citext", Version: "1.6", Comment: "data type for case-insensitive character strings", Types: []types.OID{types.OIDCitext},
+			functions: citextFuncs, operators: citextOps, sets: citextSets, aggregates: citextAggs},
 		{Name: "plpgsql", Version: "1.0", Comment: "PL/pgSQL procedural language", Schema: systemSchema},
 		{Name: "pg_trgm", Version: "1.6", Comment: "text similarity measurement and index searching based on trigrams",
 			functions: trgmFuncs, operators: trgmOps},

@@ -36,7 +36,7 @@ func textInt(f func(string) int) Func {
 
 func stringFuncs() []decl {
 	out := []decl{
-		{sig: "lower(text) text", fn: textMap(foldLower)}, {sig: "upper(text) text", fn: textMap(foldUpper)},
+		{sig: "lower(text) text", fn: textMap(types.FoldLower)}, {sig: "upper(text) text", fn: textMap(foldUpper)},
 		{sig: "initcap(text) text", fn: initcap}, {sig: "reverse(text) text", fn: reverse},
 		{sig: "length(bytea) int4", fn: textInt(func(s string) int { return len(s) })},
 		{sig: "left(text,int4) text", fn: leftText}, {sig: "right(text,int4) text", fn: rightText},

@@ -53,7 +53,7 @@ const likeEscape = '\\'
 // the pattern. Errors: that the statement was cancelled, or has no memory left.
 func CompileLike(env *Env, pattern string, fold, bytes bool) (*LikePattern, error) {
 	if fold {
-		folded, err := mapPieces(env, pattern, 8, foldLower)
+		folded, err := mapPieces(env, pattern, 8, types.FoldLower)
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +193,7 @@ func (p *LikePattern) Prefix() (prefix string, exact bool) {
 // Match reports whether s matches; 22025 if the pattern ends within an escape that s reaches.
 func (p *LikePattern) Match(env *Env, s string) (bool, error) {
 	if p.fold {
-		folded, err := mapPieces(env, s, 8, foldLower)
+		folded, err := mapPieces(env, s, 8, types.FoldLower)
 		if err != nil {
 			return false, err
 		}
@@ -296,16 +296,7 @@ func (p *LikePattern) charLen(s string) int {
 	return n
 }
 
-// foldLower lower-cases character by character, without the special cases that change lengths.
-func foldLower(s string) string {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c >= utf8.RuneSelf || c >= 'A' && c <= 'Z' {
-			return strings.Map(unicode.ToLower, s)
-		}
-	}
-	return s
-}
-
+// foldUpper is the inverse of types.FoldLower.
 func foldUpper(s string) string {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c >= utf8.RuneSelf || c >= 'a' && c <= 'z' {

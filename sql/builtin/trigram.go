@@ -7,6 +7,8 @@ import (
 	"slices"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/percodb/percodb/sql/types"
 )
 
 // trigram is three characters of a text, or a hash of them if they are not bytes.
@@ -63,7 +65,7 @@ func trigramsOf(env *Env, text string) (textTrigrams, error) {
 			word = word[:2]
 		}
 	}
-	for _, r := range foldLower(text) {
+	for _, r := range types.FoldLower(text) {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			word = utf8.AppendRune(word, r)
 		} else {

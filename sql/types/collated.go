@@ -18,7 +18,7 @@ func (t *Type) UnmarshalJSON(b []byte) (err error) {
 // Collatable reports whether values of a type have a collation: texts, and arrays and domains of them.
 func (t Type) Collatable() bool {
 	switch t.OID {
-	case OIDText, OIDVarchar, OIDBPChar, OIDName:
+	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDCitext:
 		return true
 	}
 	if t = t.Underlying(); t.IsVector() {
@@ -28,7 +28,7 @@ func (t Type) Collatable() bool {
 		return elem.Collatable()
 	}
 	switch t.OID {
-	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDAnyArray:
+	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDCitext, OIDAnyArray:
 		return true
 	}
 	return false

@@ -28,6 +28,9 @@ func Compare(a, b Datum, t Type) int {
 		if t.OID == OIDJSONB {
 			return jsonb.Compare(a.Bytes(), b.Bytes())
 		}
+		if t.OID == OIDCitext {
+			return compareCitext(a, b, t.Coll)
+		}
 		if t.Coll != nil {
 			return t.Coll.Compare(a.Bytes(), b.Bytes())
 		}
@@ -55,7 +58,7 @@ func Equal(a, b Datum, t Type) bool {
 		return a.n == b.n
 	case KindBytes:
 		t = t.Underlying()
-		if t.OID != OIDBPChar && t.OID != OIDJSONB {
+		if t.OID != OIDBPChar && t.OID != OIDJSONB && t.OID != OIDCitext {
 			return a.n == b.n && bytes.Equal(a.Bytes(), b.Bytes())
 		}
 	}
@@ -231,6 +234,9 @@ func Hash(d Datum, t Type) uint64 {
 		}
 		if t.OID == OIDJSONB {
 			return jsonb.Hash(d.Bytes())
+		}
+		if t.OID == OIDCitext {
+			return hashCitext(d)
 		}
 		return xxhash.Sum64(d.Bytes())
 	case KindFloat:

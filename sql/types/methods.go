@@ -9,7 +9,7 @@ import (
 // Methods is all that this package does for one type: a type that is not built into the switches of the package declares it in a
 // file of its own and registers it there. Datums are of KindInt, ordered as numbers, or of KindBytes, in a representation whose
 // bytes order as the values do, so that comparing, hashing, grouping, sorting and keys of indexes need nothing more. Ranges and
-// multiranges, whose bounds may be of any type, are the exception.
+// multiranges, whose bounds may be of any type, are the exception, and citext.
 type Methods struct {
 	Info
 	Aliases []string // names beside Info.Name

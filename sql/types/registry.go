@@ -290,7 +290,7 @@ func (t Type) HasEquality() bool {
 // IsString reports whether t's datums are character strings.
 func (t Type) IsString() bool {
 	switch t.Underlying().OID {
-	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDUnknown, OIDCstring:
+	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDUnknown, OIDCstring, OIDCitext:
 		return true
 	}
 	return false
