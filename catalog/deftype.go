@@ -129,11 +129,8 @@ func (t *Types) Complete(typ types.Type) types.Type {
 	return typ
 }
 
-// sameDefinitions reports whether two schemas' types differ in nothing but owners and privileges.
-func (t *Types) sameDefinitions(other *Types) bool {
-	if len(t.list) != len(other.list) {
-		return false
-	}
+// keptIn reports whether other has all types of t, which differ in nothing but owners and privileges.
+func (t *Types) keptIn(other *Types) bool {
 	for _, d := range t.list {
 		if o := other.byOID[types.OID(d.ID)]; o == nil || !d.sameDefinition(o) {
 			return false

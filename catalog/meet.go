@@ -227,10 +227,24 @@ func (t *TableDescriptor) sameDefinition(other *TableDescriptor) bool {
 // conflict returns a *ConflictError if the change cannot commit, given the schema that others have made since it began, and the relations
 // that have been merged.
 func (ch *Change) conflict(theirs *schemaSnapshot, merged []uint64) error {
-	if ch.wrote.overtaken(ch.base, theirs, merged) || ch.token && !ch.base.sameDefinitions(theirs) {
+	if ch.wrote.overtaken(ch.base, theirs, merged) || ch.token && !ch.standsBeside(theirs) {
 		return &ConflictError{privileges: !ch.base.samePrivileges(theirs)}
 	}
 	return nil
+}
+
+// standsBeside reports whether the change is as right in the schema that others have made since it began as in the one it was made for: they
+// have changed no definition, or have only created objects, as the change has. What is created on both sides does not refer to each other.
+func (ch *Change) standsBeside(theirs *schemaSnapshot) bool {
+	return ch.base.keptIn(theirs) && (ch.wrote.creates(ch.base) || theirs.keptIn(ch.base))
+}
+
+// creates reports whether the transaction has written no object of base, privileges aside.
+func (w *wrote) creates(base *schemaSnapshot) bool {
+	existed := func(id uint64) bool { return base.byID[id] != nil || base.types.byOID[types.OID(id)] != nil }
+	hadSchema := func(name string) bool { _, ok := base.schemas[name]; return ok }
+	return !w.extensions && !slices.ContainsFunc(w.relations, existed) && !slices.ContainsFunc(w.types, existed) &&
+		!slices.ContainsFunc(w.schemas, hadSchema)
 }
 
 // atWith returns the schema as of now with the transaction's own changes.
@@ -275,25 +289,19 @@ func (ch *Change) over(ctx context.Context, own *schemaSnapshot) (*schemaSnapsho
 	return s, err
 }
 
-// sameDefinitions reports whether two schemas differ in nothing but owners, roles, privileges and statistics.
-func (s *schemaSnapshot) sameDefinitions(other *schemaSnapshot) bool {
-	if len(s.byID) != len(other.byID) || len(s.schemas) != len(other.schemas) {
-		return false
-	}
+// keptIn reports whether other has all objects of s, which differ in nothing but owners, privileges and statistics.
+func (s *schemaSnapshot) keptIn(other *schemaSnapshot) bool {
 	for id, t := range s.byID {
 		if o := other.byID[id]; o == nil || !t.sameDefinition(o) {
 			return false
 		}
-	}
-	if !s.types.sameDefinitions(other.types) || !bytes.Equal(s.extensions.stored, other.extensions.stored) {
-		return false
 	}
 	for name, rec := range s.schemas {
 		if o, ok := other.schemas[name]; !ok || o.ID != rec.ID {
 			return false
 		}
 	}
-	return true
+	return s.types.keptIn(other.types) && bytes.Equal(s.extensions.stored, other.extensions.stored)
 }
 
 // samePrivileges reports whether what is in both schemas has the same owners and privileges, and the roles are the same.

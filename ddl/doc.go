@@ -12,7 +12,9 @@
 // used before, and last of all the descriptor that names them: a crash on the way
 // leaves only unreachable keys. In a block everything goes into the block's transaction, so that
 // ROLLBACK undoes it; that is meant for new and small tables, and fails with 40001 if another transaction
-// has changed the table since the block's snapshot.
+// has changed the table since the block's snapshot. The first change of a block waits for those of other transactions, and
+// advances the block's snapshot to see them, unless something that the block has read has changed; it then conflicts (40001)
+// with other changes of the schema, except that both may create objects.
 //
 // Invariants:
 //

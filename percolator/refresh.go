@@ -17,22 +17,31 @@ import (
 //
 // The current statement starts over, so its reads so far do not count.
 func (t *Txn) moveSnapshot(ctx context.Context) error {
+	if t.reads != nil {
+		t.reads.forgetStatement()
+	}
+	if err := t.AdvanceSnapshot(ctx); err != nil {
+		return err
+	}
+	t.db.metrics.restarts.Inc()
+	return ErrRestartStatement
+}
+
+// AdvanceSnapshot advances the snapshot of a pessimistic transaction to a new timestamp, if everything it has read is the same at both. It
+// fails with *mvcc.WriteConflictError if something has changed: the snapshot then stays where it is.
+func (t *Txn) AdvanceSnapshot(ctx context.Context) error {
 	ts, err := t.db.now(ctx)
 	if err != nil {
 		return err
 	}
-	if t.reads != nil {
-		t.reads.forgetStatement()
-		if len(t.reads.spans) > 0 {
-			r := refresh{db: t.db, startTS: t.startTS, from: t.snap.readTS, to: ts}
-			if err := r.run(ctx, t.reads.list()); err != nil {
-				return err
-			}
+	if t.reads != nil && len(t.reads.spans) > 0 {
+		r := refresh{db: t.db, startTS: t.startTS, from: t.snap.readTS, to: ts}
+		if err := r.run(ctx, t.reads.list()); err != nil {
+			return err
 		}
 	}
 	t.moveTo(ts)
-	t.db.metrics.restarts.Inc()
-	return ErrRestartStatement
+	return nil
 }
 
 // refresh verifies that what was read at from is the same at to, and that it stays so.

@@ -58,9 +58,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 			return Tag{}, err
 		}
 		deps.Txn, deps.Guard = c.tx.txn, c.tx.guard
-		if c.tx.modes.Isolation.PerStatement() {
-			deps.Refresh = c.tx.beginStatement
-		}
+		deps.Refresh = c.tx.beginChange
 	} else {
 		c.tx.abort() // Nothing but the look at the schema; the statement takes its own snapshot.
 		c.env.BeginTxn()

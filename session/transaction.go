@@ -205,6 +205,24 @@ func (t *transaction) beginStatement(ctx context.Context) error {
 	return t.begin(ctx)
 }
 
+// beginChange begins a statement that changes the schema, after it has waited for others' changes. It is to see these, so the snapshot
+// advances at every isolation level, unless something that the transaction has read has changed.
+func (t *transaction) beginChange(ctx context.Context) error {
+	if !t.modes.Isolation.PerStatement() && t.txn.Pessimistic() {
+		present, err := t.catalog.Present(ctx)
+		if err != nil {
+			return err
+		}
+		if present.Version() != t.resolver.Version() && !t.changed {
+			t.txn.KeepReads()
+			if err := t.txn.AdvanceSnapshot(ctx); err != nil && errkind.Of(err) != errkind.WriteConflict {
+				return err
+			}
+		}
+	}
+	return t.beginStatement(ctx)
+}
+
 // nextStatement is beginStatement for every statement of a transaction but its first, whose snapshot is as new as can be.
 func (t *transaction) nextStatement(ctx context.Context) error {
 	if t.txn == nil || !t.queried {

@@ -131,14 +131,18 @@ func TestOpenBlocksObeyRevoke(t *testing.T) {
 		execAll(t, a, "rollback")
 	}
 
-	// Schema changes of a former owner, beside others that the block cannot commit after.
-	execAll(t, root, "create table open_s.given (v text)", "insert into open_s.given values ('x')", "alter table open_s.given owner to open_a")
-	execAll(t, a, "begin isolation level repeatable read", "select * from open_s.given", "savepoint s")
-	execAll(t, root, "create table open_s.more (id int)")
-	execAll(t, a, "alter table open_s.given add check (v <> 'y')", "rollback to s")
-	execAll(t, root, "alter table open_s.given owner to postgres")
-	refused(t, a, "40001", "alter table open_s.given add check (v <> 'z')")
-	execAll(t, a, "rollback")
+	// Schema changes of a former owner. Where rows that the block has read and another definition have changed too, it cannot commit.
+	for change, want := range map[string]string{"select 1": "42501", "insert into open_s.seen values ('x'); alter table open_s.seen add w text": "40001"} {
+		execAll(t, root, "create table open_s.seen (v text)", "grant select on open_s.seen to open_a", "create table open_s.given (v text)", "insert into open_s.given values ('x')", "alter table open_s.given owner to open_a")
+		execAll(t, a, "begin isolation level repeatable read", "select * from open_s.given, open_s.seen", "savepoint s")
+		execAll(t, root, strings.Split(change, "; ")...)
+		execAll(t, root, "create table open_s.more (id int)")
+		execAll(t, a, "alter table open_s.given add check (v <> 'y')", "rollback to s")
+		execAll(t, root, "alter table open_s.given owner to postgres")
+		refused(t, a, want, "alter table open_s.given add check (v <> 'z')")
+		execAll(t, a, "rollback")
+		execAll(t, root, "drop table open_s.given, open_s.more, open_s.seen")
+	}
 
 	// A role that is dropped.
 	execAll(t, root, "create role open_gone login", "grant select on open_s.t to public", "grant usage on schema open_s to public")

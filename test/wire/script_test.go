@@ -42,7 +42,7 @@ func newScript(t testing.TB) *script {
 	t.Helper()
 	s := &script{
 		t: t, ctx: testContext(t), observer: connect(t, ""), sessions: map[string]*scripted{}, mode: pgx.QueryExecModeExec,
-		waiting: "select count(*) > 0 from percodb.locks where $1::int = any(waiting_pids)",
+		waiting: "select cardinality(pg_blocking_pids($1::int)) > 0",
 	}
 	var version string
 	if err := s.observer.QueryRow(s.ctx, "select version()").Scan(&version); err != nil {

@@ -321,3 +321,38 @@ func TestSchemaMovesWhileAStatementWaits(t *testing.T) {
 		`)
 	}
 }
+
+// Goal: a block that has waited for other changes of the schema, or began before them, conflicts with none that leaves alone what the block
+// has read and what it changes. Method: at each level, blocks create tables and write rows while others create and drop tables.
+func TestBlocksCreateBesideSchemaChanges(t *testing.T) {
+	for _, level := range []string{"read committed", "repeatable read"} {
+		s := newScript(t)
+		s.run(`
+			a: drop table if exists create_t, create_old, create_a, create_b, create_c
+			a: create table create_t (id int primary key)
+			a: create table create_old (id int)
+			b: begin isolation level ` + level + ` → BEGIN
+			b: savepoint s → SAVEPOINT
+			a: begin → BEGIN
+			a: drop table create_old → DROP TABLE
+			percodb b: create table create_b (id int primary key) → waits
+			a: create table create_a (id int) → CREATE TABLE
+			a: commit → COMMIT
+			percodb b → CREATE TABLE
+			b: insert into create_t values (1) → INSERT 0 1
+			percodb b: insert into create_b values (1) → INSERT 0 1
+			b: commit → COMMIT
+			b: begin isolation level ` + level + ` → BEGIN
+			b: select count(*) from create_t → rows (1)
+			a: insert into create_t values (2) → INSERT 0 1
+			a: create table create_c (id int) → CREATE TABLE
+			b: create table create_d (id int) → CREATE TABLE
+			b: insert into create_d values (1) → INSERT 0 1
+			b: drop table create_d → DROP TABLE
+			b: create table create_d (id int) → CREATE TABLE
+			b: commit → COMMIT
+			a: select count(*) from create_c, create_d → rows (0)
+			a: drop table create_d → DROP TABLE
+		`)
+	}
+}
