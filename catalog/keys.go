@@ -33,6 +33,7 @@ const (
 	wordRole      = "role"      // OID → role; 0: the settings of all roles
 	wordType      = "type"      // OID → user-defined type
 	wordExtension = "extension" // OID → installed extension
+	wordRoutine   = "routine"   // OID → user-defined function, procedure or aggregate
 	wordDropped   = "dropped"   // id of the record → span to which no descriptor refers any more
 	// wordTemporary: id of a session's temporary relation → its process
 	wordTemporary = "temporary"

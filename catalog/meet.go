@@ -16,6 +16,7 @@ type wrote struct {
 	relations     []uint64
 	schemas       []string
 	types         []uint64
+	routines      []uint64
 	roles, grants bool // any role; the record of the database
 	extensions    bool // any extension
 }
@@ -38,6 +39,12 @@ func (w *wrote) typ(id uint64) {
 	}
 }
 
+func (w *wrote) routine(id uint64) {
+	if !slices.Contains(w.routines, id) {
+		w.routines = append(w.routines, id)
+	}
+}
+
 // overtaken reports whether others have changed, between base and now, an object that the transaction has written, but for the relations
 // and types of merged.
 func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
@@ -53,6 +60,11 @@ func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
 	}
 	for _, id := range w.types {
 		if base.types.versionOf(id) != now.types.versionOf(id) && !slices.Contains(merged, id) {
+			return true
+		}
+	}
+	for _, id := range w.routines {
+		if base.routines.versionOf(id) != now.routines.versionOf(id) && !slices.Contains(merged, id) {
 			return true
 		}
 	}
@@ -73,6 +85,14 @@ func (s *schemaSnapshot) versionOf(id uint64) uint64 {
 // versionOf returns the Version of a type, 0 if it does not exist.
 func (t *Types) versionOf(id uint64) uint64 {
 	if d := t.byOID[types.OID(id)]; d != nil {
+		return d.Version
+	}
+	return 0
+}
+
+// versionOf returns the Version of a routine, 0 if it does not exist.
+func (r *Routines) versionOf(id uint64) uint64 {
+	if d := r.byOID[types.OID(id)]; d != nil {
 		return d.Version
 	}
 	return 0
@@ -168,6 +188,25 @@ func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Tim
 		}
 		merged = append(merged, id)
 	}
+	for _, id := range ch.wrote.routines {
+		if ch.base.routines.versionOf(id) == theirs.routines.versionOf(id) {
+			continue
+		}
+		oid := types.OID(id)
+		d := mergeRoutine(ch.base.routines.byOID[oid], own.routines.byOID[oid], theirs.routines.byOID[oid])
+		if d == nil {
+			continue
+		}
+		key := idKey(wordRoutine, id)
+		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, key); err != nil {
+			return nil, err
+		}
+		d.Version = version
+		if err := ch.txn.Put(key, encode(d)); err != nil {
+			return nil, err
+		}
+		merged = append(merged, id)
+	}
 	if len(merged) > 0 { // own is cached under the version.
 		_, err = ch.bump(ctx)
 	}
@@ -209,6 +248,21 @@ func mergeType(base, own, theirs *TypeDescriptor) (merged *TypeDescriptor) {
 	return merged
 }
 
+// mergeRoutine is mergeRelation for routines.
+func mergeRoutine(base, own, theirs *RoutineDescriptor) (merged *RoutineDescriptor) {
+	switch {
+	case base == nil || own == nil || theirs == nil:
+		return nil
+	case base.sameDefinition(theirs) && own.hasPrivilegesOf(base):
+		merged = own.Clone()
+		merged.Owned = theirs.Owned
+	case base.sameDefinition(own) && theirs.hasPrivilegesOf(base):
+		merged = theirs.Clone()
+		merged.Owned = own.Owned
+	}
+	return merged
+}
+
 // analyzed reports whether another version of the relation, which may be nil, differs in nothing but statistics.
 func (t *TableDescriptor) analyzed(other *TableDescriptor) bool {
 	return t != nil && other != nil && t.SameButStatistics(other)
@@ -236,14 +290,19 @@ func (ch *Change) conflict(theirs *schemaSnapshot, merged []uint64) error {
 // standsBeside reports whether the change is as right in the schema that others have made since it began as in the one it was made for: they
 // have changed no definition, or have only created objects, as the change has. What is created on both sides does not refer to each other.
 func (ch *Change) standsBeside(theirs *schemaSnapshot) bool {
+	if len(ch.wrote.routines) > 0 && !theirs.routines.keptIn(ch.base.routines) {
+		return false // Both may have created routines with the same name and arguments.
+	}
 	return ch.base.keptIn(theirs) && (ch.wrote.creates(ch.base) || theirs.keptIn(ch.base))
 }
 
 // creates reports whether the transaction has written no object of base, privileges aside.
 func (w *wrote) creates(base *schemaSnapshot) bool {
-	existed := func(id uint64) bool { return base.byID[id] != nil || base.types.byOID[types.OID(id)] != nil }
+	existed := func(id uint64) bool {
+		return base.byID[id] != nil || base.types.byOID[types.OID(id)] != nil || base.routines.byOID[types.OID(id)] != nil
+	}
 	hadSchema := func(name string) bool { _, ok := base.schemas[name]; return ok }
-	return !w.extensions && !slices.ContainsFunc(w.relations, existed) && !slices.ContainsFunc(w.types, existed) &&
+	return !w.extensions && !slices.ContainsFunc(w.relations, existed) && !slices.ContainsFunc(w.types, existed) && !slices.ContainsFunc(w.routines, existed) &&
 		!slices.ContainsFunc(w.schemas, hadSchema)
 }
 
@@ -301,7 +360,7 @@ func (s *schemaSnapshot) keptIn(other *schemaSnapshot) bool {
 			return false
 		}
 	}
-	return s.types.keptIn(other.types) && bytes.Equal(s.extensions.stored, other.extensions.stored)
+	return s.types.keptIn(other.types) && s.routines.keptIn(other.routines) && bytes.Equal(s.extensions.stored, other.extensions.stored)
 }
 
 // samePrivileges reports whether what is in both schemas has the same owners and privileges, and the roles are the same.
@@ -313,6 +372,11 @@ func (s *schemaSnapshot) samePrivileges(other *schemaSnapshot) bool {
 	}
 	for _, d := range s.types.list {
 		if o := other.types.byOID[types.OID(d.ID)]; o != nil && o.Version != d.Version && !d.hasPrivilegesOf(o) {
+			return false
+		}
+	}
+	for _, d := range s.routines.list {
+		if o := other.routines.byOID[d.OID()]; o != nil && o.Version != d.Version && !d.hasPrivilegesOf(o) {
 			return false
 		}
 	}
@@ -354,6 +418,11 @@ func (s *schemaSnapshot) refersTo(role func(uint32) bool) bool {
 		}
 	}
 	for _, d := range s.types.list {
+		if owned(&d.Owned) {
+			return true
+		}
+	}
+	for _, d := range s.routines.list {
 		if owned(&d.Owned) {
 			return true
 		}

@@ -25,6 +25,8 @@ type Resolver interface {
 	Types() *Types
 	// Extensions returns the installed extensions; never nil.
 	Extensions() *Extensions
+	// Routines returns the routines that users have defined; never nil.
+	Routines() *Routines
 	// Version identifies the state of the whole schema; equal versions mean equal answers.
 	Version() uint64
 }

@@ -21,6 +21,7 @@ type schemaSnapshot struct {
 	names      []string           // of schemas
 	types      *Types
 	extensions *Extensions
+	routines   *Routines
 	roles      *Roles
 	grants     *Grants
 }
@@ -86,6 +87,9 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 		return nil, err
 	}
 	if err := s.link(defined, last); err != nil {
+		return nil, err
+	}
+	if s.routines, err = loadRoutines(ctx, r, s.types, last); err != nil {
 		return nil, err
 	}
 	if s.grants, err = loadGrants(ctx, r, s.schemas); err != nil {
@@ -201,6 +205,9 @@ func (s *schemaSnapshot) Types() *Types { return s.types }
 
 // Extensions implements Resolver.
 func (s *schemaSnapshot) Extensions() *Extensions { return s.extensions }
+
+// Routines implements Resolver.
+func (s *schemaSnapshot) Routines() *Routines { return s.routines }
 
 // Grants implements Resolver.
 func (s *schemaSnapshot) Grants() *Grants { return s.grants }

@@ -21,6 +21,7 @@ type Env struct {
 	Session   SessionInfo
 	Sequences Sequences
 	Catalog   Catalog
+	Routines  Routines
 	Rand      *Rand // the session's random(); nil: one seeded for this Env at first use
 
 	// Memory counts large values (budget.go); nil: they are not counted.
