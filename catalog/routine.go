@@ -109,11 +109,11 @@ func (d *RoutineDescriptor) complete(all *Types) *RoutineDescriptor {
 	if c.Aggregate != nil {
 		c.Aggregate.State = state
 	}
-	c.routine = &builtin.Routine{
+	c.routine = builtin.NewRoutine(builtin.Routine{
 		OID: types.OID(c.ID), Version: c.Version, Kind: c.Kind, Schema: c.Schema, Name: c.Name, Params: c.Params, Ret: c.Ret, Set: c.Set,
 		Language: c.Language, Volatility: c.Volatility, Strict: c.Strict, Leakproof: c.Leakproof, Parallel: c.Parallel,
 		Cost: c.Cost, Rows: c.Rows,
-	}
+	})
 	return c
 }
 

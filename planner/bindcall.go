@@ -22,6 +22,11 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.User != nil && e.Syntax == 0 {
+		if x, err := sc.routineCall(f, e); x != nil || err != nil {
+			return x, err
+		}
+	}
 	name, pos := f.Name, int(e.Pos)
 	switch {
 	case e.Syntax == ast.GroupingSyntax:
@@ -132,7 +137,7 @@ func (sc *scope) variadicCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, err
 
 // bareName is a function's name that is written without a schema.
 func (b *binder) bareName(name string) builtin.FuncName {
-	return builtin.FuncName{Name: name, From: b.sources()}
+	return builtin.FuncName{Name: name, From: b.sources(), User: b.userRoutines("", name)}
 }
 
 // sources returns where functions and operators come from that are named without a schema.
@@ -150,7 +155,7 @@ func (b *binder) funcName(e *ast.Call) (builtin.FuncName, error) {
 			return builtin.FuncName{}, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", e.Name[0]).At(int(e.Pos))
 		}
 		b.needSchema(ast.TableName{Pos: e.Pos, Schema: e.Name[0]})
-		return builtin.FuncName{Schema: e.Name[0], Name: e.Name[1], From: b.r.Extensions().In(e.Name[0])}, nil
+		return builtin.FuncName{Schema: e.Name[0], Name: e.Name[1], From: b.r.Extensions().In(e.Name[0]), User: b.userRoutines(e.Name[0], e.Name[1])}, nil
 	}
 	full := e.Name[0]
 	for _, part := range e.Name[1:] {
@@ -514,17 +519,8 @@ func (sc *scope) withoutSets(construct string, bind func() (expr.Scalar, error))
 // that runs all of them in lockstep.
 func (sc *scope) setReturning(f builtin.FuncName, e *ast.Call) (expr.Scalar, error) {
 	pos := int(e.Pos)
-	switch {
-	case sc.inWin:
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "window function calls cannot contain set-returning function calls").WithHint(moveToLateral).At(pos)
-	case sc.inAgg && sc.sel != nil:
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "aggregate function calls cannot contain set-returning function calls").WithHint(moveToLateral).At(pos)
-	case !sc.setsOK || sc.sel == nil:
-		clause := sc.clause
-		if clause == "" {
-			clause = "this place"
-		}
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "set-returning functions are not allowed in %s", clause).At(pos)
+	if err := sc.maySet(pos); err != nil {
+		return nil, err
 	}
 	fn, args, err := sc.setCall(f, e)
 	sc.setPos = pos
@@ -544,6 +540,23 @@ func (sc *scope) setReturning(f builtin.FuncName, e *ast.Call) (expr.Scalar, err
 	sc.b.cols[id].fields = fn.Columns
 	sc.sel.sets = append(sc.sel.sets, setProjection{id: id, fn: fn, args: args})
 	return sc.b.column(id, pos), nil
+}
+
+// maySet refuses a set-returning function where there may be none.
+func (sc *scope) maySet(pos int) error {
+	switch {
+	case sc.inWin:
+		return pgerror.New(pgerror.FeatureNotSupported, "window function calls cannot contain set-returning function calls").WithHint(moveToLateral).At(pos)
+	case sc.inAgg && sc.sel != nil:
+		return pgerror.New(pgerror.FeatureNotSupported, "aggregate function calls cannot contain set-returning function calls").WithHint(moveToLateral).At(pos)
+	case !sc.setsOK || sc.sel == nil:
+		clause := sc.clause
+		if clause == "" {
+			clause = "this place"
+		}
+		return pgerror.New(pgerror.FeatureNotSupported, "set-returning functions are not allowed in %s", clause).At(pos)
+	}
+	return nil
 }
 
 func (sc *scope) setCall(f builtin.FuncName, e *ast.Call) (*builtin.SetFunc, []expr.Scalar, error) {
@@ -678,6 +691,11 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 }
 
 func (b *binder) tableFuncRel(sc *scope, f builtin.FuncName, t *ast.TableFunc) (rel, []int, error) {
+	if f.User != nil {
+		if r, cols, err := b.routineTable(sc, f, t); r != nil || err != nil {
+			return r, cols, err
+		}
+	}
 	name, pos := f.Name, int(t.Pos)
 	if builtin.NeedsColumns(name) || builtin.TakesColumns(name) && len(t.ColumnDefs) > 0 {
 		return b.recordFunc(sc, f, t)

@@ -30,6 +30,9 @@ type binder struct {
 	names      []FoundName
 	types      []*types.Defined
 	extensions []*catalog.ExtensionDescriptor
+	routines   bool        // a routine of a user is called when the plan is executed
+	inlining   []types.OID // the functions whose bodies are being bound
+	arguments  []int       // the columns that stand for $1, … in the body that is being bound
 	depth      int
 	views      []uint64 // ids of the views being expanded
 	guards     []uint64 // ids of the tables whose policies with subqueries are being bound

@@ -145,6 +145,12 @@ func (b *binder) literal(e *ast.Literal) (expr.Scalar, error) {
 
 // param makes an input of $n.
 func (b *binder) param(e *ast.Param) (expr.Scalar, error) {
+	if len(b.inlining) > 0 {
+		if e.Number < 1 || e.Number > len(b.arguments) {
+			return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", e.Number).At(int(e.Pos))
+		}
+		return b.column(b.arguments[e.Number-1], int(e.Pos)), nil
+	}
 	if b.noSlots && b.opts.ParamTypes == nil || e.Number < 1 || e.Number > 65535 {
 		return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", e.Number).At(int(e.Pos))
 	}
@@ -669,8 +675,13 @@ func (sc *scope) field(e *ast.Field) (expr.Scalar, error) {
 // recordColumns returns the fields of the records of a set-returning function in a select list, this one or that of a subquery in FROM; nil if
 // x is none.
 func (sc *scope) recordColumns(x expr.Scalar) []builtin.SetColumn {
-	if c, ok := x.(*expr.Column); ok {
-		return sc.b.cols[c.ID].fields
+	switch x := x.(type) {
+	case *expr.Column:
+		return sc.b.cols[x.ID].fields
+	case *expr.Call:
+		if x.Fn.Call != nil {
+			return x.Fn.Call.Columns
+		}
 	}
 	return nil
 }

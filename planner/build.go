@@ -51,7 +51,7 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 	b := &binder{ctx: ctx, r: r, env: env, opts: opts, noSlots: opts.NoSlots}
 	b.declareParams()
 	p := &physical{b: b}
-	plan := &Plan{SchemaVersion: r.Version(), SearchPath: catalog.Path(r), ObjectsVersion: r.Grants().ObjectsVersion}
+	plan := &Plan{SchemaVersion: r.Version(), SearchPath: catalog.Path(r), ObjectsVersion: r.Grants().ObjectsVersion, RoutinesVersion: r.Routines().Version()}
 	outer := b.rowScope()
 	var err error
 	switch s := stmt.(type) {
@@ -83,6 +83,7 @@ func (p *physical) complete(plan *Plan) {
 	plan.Types, plan.Extensions = b.types, b.extensions
 	plan.Needs = b.needs
 	plan.Subqueries = b.subs
+	plan.CallsRoutines = b.routines
 	plan.Locks = b.locks
 	if a := b.opts.Access; b.byRole {
 		plan.Role, plan.Roles, plan.Guarded = a.Role, a.Roles, b.guarded
@@ -91,7 +92,7 @@ func (p *physical) complete(plan *Plan) {
 		plan.PresentVersion = b.opts.Present.Version()
 	}
 	plan.Changes = p.changes
-	plan.SinglePoint = plan.ReadOnly && len(p.ctes) == 0 && b.subs == 0 && !b.volatile && !plan.AsOf && readsOneKey(plan.Root)
+	plan.SinglePoint = plan.ReadOnly && len(p.ctes) == 0 && b.subs == 0 && !b.volatile && !b.routines && !plan.AsOf && readsOneKey(plan.Root)
 	for _, c := range p.ctes {
 		plan.CTEs = append(plan.CTEs, c.node)
 	}

@@ -198,7 +198,7 @@ func (m *memCatalog) Types() *catalog.Types           { return catalog.NewTypes(
 func (m *memCatalog) Extensions() *catalog.Extensions { return catalog.NewExtensions() }
 
 func (m *memCatalog) Routines() *catalog.Routines { return catalog.NewRoutines() }
-func (m *memCatalog) Grants() *catalog.Grants         { return catalog.NewGrants() }
+func (m *memCatalog) Grants() *catalog.Grants     { return catalog.NewGrants() }
 
 func (m *memCatalog) Schemas(context.Context) ([]string, error) { return []string{"public"}, nil }
 

@@ -17,6 +17,14 @@ func (p *Plan) AuthorizeInForce(ctx context.Context, now catalog.Resolver, role 
 		if n.As != 0 && n.As != role {
 			as = a.As(n.As)
 		}
+		if n.Routine != nil {
+			if d := now.Routines().ByOID(n.Routine.OID()); d != nil { // One that has been dropped since is nobody's.
+				if err := RoutineDenied(a, d); err != nil {
+					return err
+				}
+			}
+			continue
+		}
 		if n.Relation == nil {
 			if _, exists := a.Grants.Schemas[n.Schema]; exists && as.Schema(n.Schema, acl.Usage) == 0 {
 				return SchemaDenied(n.Schema, n.Pos)

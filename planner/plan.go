@@ -53,6 +53,10 @@ type Plan struct {
 	Types []*types.Defined
 	// Extensions are those of which it uses something; the plan is valid while they are installed in the same schemas.
 	Extensions []*catalog.ExtensionDescriptor
+	// RoutinesVersion is that of the resolver's routines (catalog.Routines): the plan is valid while it is the same.
+	RoutinesVersion uint64
+	// CallsRoutines: routines of users are called when the plan is executed, which may read and write anything.
+	CallsRoutines bool
 	// SearchPath is the one in which the resolver found unqualified names.
 	SearchPath []string
 	// Names are the relations that the statement names without a schema: the plan is valid while the search path finds the same ones.

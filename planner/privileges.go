@@ -18,9 +18,10 @@ import (
 // of a function. A plan has one for each relation that its text names, and Authorize checks them; nothing else in a statement with a plan decides who may
 // run it.
 type Need struct {
-	Relation *catalog.TableDescriptor // nil: Schema or Function
+	Relation *catalog.TableDescriptor // nil: Schema, Function or Routine
 	Schema   string
-	Function string // the signature of a function whose privileges have been changed, "" for another need
+	Function string                     // the signature of a function whose privileges have been changed, "" for another need
+	Routine  *catalog.RoutineDescriptor // of a user; nil for another need
 	Pos      int
 	// As is the role whose privileges count: that of the owner of the view which names the relation; 0: whoever runs the statement.
 	As uint32
@@ -62,6 +63,9 @@ type function interface {
 
 // useExtension records that the plan depends on what an extension has; the zero Use is nothing.
 func (b *binder) useExtension(use builtin.Use) {
+	if use.Routine != nil && b.env != nil && b.env.RoutineUsed != nil {
+		b.env.RoutineUsed(use)
+	}
 	if use.Extension == "" {
 		return
 	}
@@ -91,6 +95,10 @@ func (b *binder) operatorSources(op string, pos int) (builtin.Sources, string, e
 // needFunction adds the use of a function, by its signature. Only functions whose privileges somebody has changed are listed: all roles
 // may use the others. AS OF SYSTEM TIME lists every function, since the privileges of the present decide. A plan is made anew when such privileges change (Plan.ObjectsVersion).
 func (b *binder) needFunction(f function) {
+	if f.Use().Routine != nil {
+		b.useRoutine(f)
+		return
+	}
 	b.useExtension(f.Use())
 	if !b.checksFunctions() {
 		return
@@ -179,6 +187,12 @@ func (p *Plan) Authorize(a *catalog.Access) error {
 		if n.As != 0 && n.As != a.Role {
 			as = a.As(n.As)
 		}
+		if n.Routine != nil {
+			if err := RoutineDenied(a, n.Routine); err != nil { // Also in a view, whoever owns it.
+				return err
+			}
+			continue
+		}
 		if n.Function != "" {
 			if a.Object(acl.Function, n.Function, acl.Execute) == 0 { // Also in a view, whoever owns it.
 				return functionDenied(n.Function)
@@ -207,6 +221,14 @@ func (n *Need) authorize(a *catalog.Access) error {
 		return pgerror.New(pgerror.InsufficientPrivilege, "must be owner of observer %s", n.Observer.Name)
 	}
 	return nil
+}
+
+// RoutineDenied returns 42501 if a role may not execute a routine.
+func RoutineDenied(a *catalog.Access, d *catalog.RoutineDescriptor) error {
+	if a.Routine(d, acl.Execute) != 0 {
+		return nil
+	}
+	return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for %s %s", d.Kind, d.Name)
 }
 
 // functionDenied is the error of a role that may not execute a function with a signature.

@@ -162,3 +162,50 @@ func (p *parser) embedded() ast.Statement {
 	q, _ := p.queryBody(with)
 	return q
 }
+
+// ParseBody parses the statements of a text. Positions of errors are in it.
+func ParseBody(text string) ([]ast.Statement, error) {
+	lexer := NewLexer()
+	lexer.Reset(text)
+	var all []ast.Statement
+	for {
+		st, err := lexer.Next()
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		stmt, err := Parse(st, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, stmt)
+	}
+}
+
+// ParseStandardBody parses a body in SQL's standard form: RETURN expression, which is taken as a query, or BEGIN ATOMIC … END.
+func ParseStandardBody(text string) ([]ast.Statement, error) {
+	stmt, err := ParseStatement("CREATE PROCEDURE body() " + text)
+	if err != nil {
+		return nil, err
+	}
+	f, ok := stmt.(*ast.CreateFunction)
+	switch {
+	case !ok:
+		return nil, pgerror.New(pgerror.InternalError, "body %s", text)
+	case f.Return != nil:
+		return []ast.Statement{returned(f.Return)}, nil
+	}
+	for i, s := range f.Body {
+		if r, ok := s.(*ast.ReturnStatement); ok {
+			f.Body[i] = returned(r.Value)
+		}
+	}
+	return f.Body, nil
+}
+
+// returned is the query of RETURN.
+func returned(e ast.Expr) *ast.Query {
+	return &ast.Query{Body: &ast.Select{Columns: []ast.SelectItem{{Expr: e}}}}
+}

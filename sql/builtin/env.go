@@ -29,6 +29,8 @@ type Env struct {
 
 	// ExtensionUsed is told of each function, operator and type of an extension that is found while a statement is bound; nil: nobody is.
 	ExtensionUsed func(Use)
+	// RoutineUsed is told of each routine of a user; no call is inlined then. nil: nobody is.
+	RoutineUsed func(Use)
 
 	counted, pinned  int64
 	steps, stepLimit int

@@ -126,6 +126,15 @@ type FuncName struct {
 	Schema string // "": the statement names none
 	Name   string
 	From   Sources
+	// User are the routines of users with the name, those of schemas that are searched before others first.
+	User []UserRoutine
+}
+
+// UserRoutine is a routine of a user that a name may mean.
+type UserRoutine struct {
+	*Routine
+	// Place is that of its schema in the search path; System that of pg_catalog, after which PostgreSQL's own are found.
+	Place, System int
 }
 
 // SystemFunc names a function of PostgreSQL itself.
@@ -200,26 +209,29 @@ func operatorsNamed(op string, from Sources) []*Overload {
 	return withExtensions(own, from, func(s *extensionSet) []*Overload { return s.operators[op] }, (*Overload).itself)
 }
 
-// Use is a function, an operator or a type of an extension that something depends on.
+// Use is a function, an operator or a type of an extension, or a routine that a user has defined, that something depends on.
 type Use struct {
 	Extension  string
-	Kind, Name string // as messages about dependencies have them: "function", "f(text,integer)"
+	Kind, Name string   // as messages about dependencies have them: "function", "f(text,integer)"
+	Routine    *Routine // nil: of an extension
 }
 
 // Use returns what the overload is of an extension; the zero Use if it is of none.
 func (o *Overload) Use() Use {
 	d := o.declared
-	if d == nil || d.ext == nil || d.ext == informationSchema {
+	if d == nil || d.user == nil && (d.ext == nil || d.ext == informationSchema) {
 		return Use{}
 	}
 	name := strings.ReplaceAll(CallSignature(d.Name, d.Args), ", ", ",")
 	switch {
+	case d.user != nil:
+		return Use{Kind: d.user.Kind.String(), Name: name, Routine: d.user}
 	case d.operator && len(d.Args) == 1:
-		return Use{d.ext.Name, "operator", d.Name + "(NONE," + TypeName(d.Args[0]) + ")"}
+		return Use{Extension: d.ext.Name, Kind: "operator", Name: d.Name + "(NONE," + TypeName(d.Args[0]) + ")"}
 	case d.operator:
-		return Use{d.ext.Name, "operator", name}
+		return Use{Extension: d.ext.Name, Kind: "operator", Name: name}
 	}
-	return Use{d.ext.Name, "function", name}
+	return Use{Extension: d.ext.Name, Kind: "function", Name: name}
 }
 
 // Use returns what the function is of an extension, as Overload.Use does.
@@ -240,7 +252,7 @@ func TypeUse(t types.Type) Use {
 		t = elem
 	}
 	if m := t.Methods(); m != nil && m.Extension != "" {
-		return Use{m.Extension, "type", TypeName(t)}
+		return Use{Extension: m.Extension, Kind: "type", Name: TypeName(t)}
 	}
 	return Use{}
 }

@@ -45,7 +45,7 @@ func TestExtensionSources(t *testing.T) {
 		}
 		if o, err := test.name.Resolve(args); (err == nil) != test.found {
 			t.Errorf("%v: %v, %v", test.name, o, err)
-		} else if test.found && o.Use() != (Use{"uuid-ossp", "function", "uuid_nil()"}) {
+		} else if test.found && o.Use() != (Use{Extension: "uuid-ossp", Kind: "function", Name: "uuid_nil()"}) {
 			t.Errorf("%v uses %v", test.name, o.Use())
 		}
 	}

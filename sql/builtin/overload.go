@@ -32,6 +32,10 @@ type Overload struct {
 	// Undetermined: it fails, since the collation of its arguments could not be derived (UndeterminedCall).
 	Undetermined bool
 
+	// Call is the call of a routine that a user has defined; nil: it is none.
+	Call *RoutineCall
+
+	user     *Routine             // the declaration of such a routine
 	declared *Overload            // as declared, with polymorphic types
 	operator bool                 // an operator, which a function evaluates
 	variadic bool                 // the last of the declared Args repeats at least once
@@ -82,7 +86,7 @@ func parseSignature(sig string) *Overload {
 // identifies a function among all of them, and of an operator it is that of its function. "" for what is no function of its own: a cast in a
 // call's form.
 func (o *Overload) Signature() string {
-	if o.declared == nil {
+	if o.declared == nil || o.declared.user != nil { // A routine of a user has privileges of its own.
 		return ""
 	}
 	if o.declared.operator {

@@ -421,7 +421,15 @@ func canCoerce(from, to types.Type) bool {
 // Same reports whether o and p are the same function with the same types: resolution creates overloads of polymorphic
 // functions for each call.
 func (o *Overload) Same(p *Overload) bool {
-	return o == p || o != nil && p != nil && o.Name == p.Name && o.Ret == p.Ret && slices.Equal(o.Args, p.Args)
+	return o == p || o != nil && p != nil && o.Name == p.Name && o.Ret == p.Ret && slices.Equal(o.Args, p.Args) && o.routine() == p.routine()
+}
+
+// routine returns the OID of the routine of a user that o is, 0 if it is none.
+func (o *Overload) routine() types.OID {
+	if o.declared == nil || o.declared.user == nil {
+		return 0
+	}
+	return o.declared.user.OID
 }
 
 // resolved returns o with actual types for the polymorphic ones and the Fn for them.

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/percodb/percodb/sql/types"
@@ -15,6 +16,17 @@ const (
 	ProcedureRoutine RoutineKind = 'p'
 	AggregateRoutine RoutineKind = 'a'
 )
+
+// String names the kind as messages do.
+func (k RoutineKind) String() string {
+	switch k {
+	case ProcedureRoutine:
+		return "procedure"
+	case AggregateRoutine:
+		return "aggregate"
+	}
+	return "function"
+}
 
 // RoutineParam is a parameter of a routine.
 type RoutineParam struct {
@@ -51,6 +63,15 @@ type Routine struct {
 	Parallel byte
 	Cost     float64
 	Rows     float64 // of a set, the estimated number
+
+	decl *Overload
+}
+
+// NewRoutine completes a routine, which must not be changed any more.
+func NewRoutine(r Routine) *Routine {
+	r.decl = r.declare()
+	r.decl.user = &r
+	return &r
 }
 
 // Inputs returns the parameters for which calls have arguments.
@@ -105,4 +126,75 @@ func (c *RoutineCall) open(env *Env, args []types.Datum) (SetRows, error) {
 		return nil, errNoService("function " + c.Routine.Name)
 	}
 	return env.Routines.OpenRoutine(env, c, args)
+}
+
+// declare makes the overload by which resolution finds the routine.
+func (r *Routine) declare() *Overload {
+	o := &Overload{Name: r.Name, Args: r.InputTypes(), Ret: r.Ret, Strict: r.Strict, Volatility: r.Volatility}
+	o.declared = o
+	return o
+}
+
+// Columns returns the columns of the records that the routine returns, as declared; nil if its type tells all.
+func (r *Routine) Columns() []SetColumn {
+	var columns []SetColumn
+	table := false
+	for i := range r.Params {
+		p := &r.Params[i]
+		if !p.Out() {
+			continue
+		}
+		table = table || p.Mode == 't'
+		name := p.Name
+		if name == "" {
+			name = "column" + formatOID(types.OID(len(columns)+1))
+		}
+		columns = append(columns, SetColumn{Name: name, Type: p.Type})
+	}
+	if len(columns) == 1 && r.Ret.OID != types.OIDRecord {
+		return nil
+	}
+	return columns
+}
+
+// ColumnName names the column of a function that returns no records.
+func (r *Routine) ColumnName() string { return cmp.Or(r.column(), r.Name) }
+
+// column names the column of a function in FROM that returns no records: that of the single OUT parameter, "" for none.
+func (r *Routine) column() string {
+	for i := range r.Params {
+		if p := &r.Params[i]; p.Out() && r.Ret.OID != types.OIDRecord {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+// Overload returns the function of the call, which returns one value.
+func (c *RoutineCall) Overload() *Overload {
+	r := c.Routine
+	return &Overload{Name: r.Name, Args: c.Args, Ret: c.Ret, Strict: r.Strict, Volatility: r.Volatility, Fn: c.call, Call: c, declared: r.decl}
+}
+
+// SetFunc returns the function of the call in FROM, or as one that returns a set.
+func (c *RoutineCall) SetFunc() *SetFunc {
+	r := c.Routine
+	f := &SetFunc{Name: r.Name, Args: c.Args, Ret: c.Ret, Strict: r.Strict, Volatility: r.Volatility, Open: c.open, Estimate: r.Rows,
+		Columns: c.Columns, Column: r.column(), Call: c, declared: r.decl}
+	if ret := c.Ret.Underlying(); c.Columns == nil && ret.IsComposite() {
+		f.Columns = compositeColumns(ret)
+	}
+	if !r.Set {
+		f.Open, f.Estimate, f.Strict = c.openOne, 1, false
+	}
+	return f
+}
+
+// openOne makes a set of the one value that the function returns.
+func (c *RoutineCall) openOne(env *Env, args []types.Datum) (SetRows, error) {
+	if c.Routine.Strict && hasNull(args) {
+		return &sliceRows{[]types.Datum{types.Null}}, nil
+	}
+	d, err := c.call(env, args)
+	return &sliceRows{[]types.Datum{d.Clone()}}, err
 }

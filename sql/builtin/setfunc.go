@@ -23,6 +23,8 @@ type SetFunc struct {
 	Columns []SetColumn
 	// Column names the column of a function without Columns; "": an alias names it, or the function.
 	Column string
+	// Call is the call of a routine that a user has defined; nil: it is none.
+	Call *RoutineCall
 
 	declared *Overload
 }

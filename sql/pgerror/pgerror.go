@@ -98,6 +98,7 @@ const (
 	AmbiguousFunction           Code = "42725"
 	InvalidColumnReference      Code = "42P10"
 	InvalidColumnDefinition     Code = "42611"
+	InvalidFunctionDefinition   Code = "42P13"
 	InvalidTableDefinition      Code = "42P16"
 	WithCheckOption             Code = "44000"
 	InsufficientResources       Code = "53000"
