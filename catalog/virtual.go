@@ -75,9 +75,9 @@ type Prepared struct {
 
 // Cursor is one row of pg_cursors.
 type Cursor struct {
-	Name, Statement      string
-	Holdable, Scrollable bool
-	At                   int64 // as in Prepared
+	Name, Statement              string
+	Holdable, Binary, Scrollable bool
+	At                           int64 // as in Prepared
 }
 
 // Activity is one session in pg_stat_activity.

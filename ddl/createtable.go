@@ -50,12 +50,11 @@ func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, erro
 	if n.AsQuery != nil {
 		return r.createTableAs(ctx, n, b)
 	}
-	for i := range n.Columns {
-		if err := b.addColumn(ctx, &n.Columns[i]); err != nil {
-			return "", err
-		}
+	likes, err := b.addElements(ctx, n)
+	if err != nil {
+		return "", err
 	}
-	if err := b.addConstraints(ctx, n); err != nil {
+	if err := b.addConstraints(ctx, n, likes); err != nil {
 		return "", err
 	}
 	for _, ix := range n.Indexes {
@@ -157,7 +156,7 @@ func (r *run) newBuilder(ctx context.Context, schema, name string) (*builder, er
 
 // addConstraints adds the constraints of columns and table: primary key first, then unique ones, then
 // checks, as PostgreSQL does, so that derived names come out the same.
-func (b *builder) addConstraints(ctx context.Context, n *ast.CreateTable) error {
+func (b *builder) addConstraints(ctx context.Context, n *ast.CreateTable, likes []likeSource) error {
 	var all []ast.TableConstraint
 	for i := range n.Columns {
 		for _, c := range n.Columns[i].Constraints {
@@ -176,6 +175,11 @@ func (b *builder) addConstraints(ctx context.Context, n *ast.CreateTable) error 
 			if err := b.addConstraint(ctx, &all[i]); err != nil {
 				return err
 			}
+		}
+	}
+	for i := range likes {
+		if err := b.addLikeConstraints(ctx, &likes[i]); err != nil {
+			return err
 		}
 	}
 	if !b.t.HasPrimaryKey() {

@@ -291,10 +291,7 @@ func (sc *scope) aggregate(f builtin.FuncName, e *ast.Call) (expr.Scalar, error)
 	if err != nil {
 		return nil, err
 	}
-	owner := sc
-	for deepest >= 0 && owner.outer != nil && owner.depth > deepest {
-		owner = owner.outer
-	}
+	owner := sc.ownerOf(deepest)
 	sc.b.touch(owner.depth)
 	pos := int(e.Pos)
 	switch {
@@ -303,7 +300,7 @@ func (sc *scope) aggregate(f builtin.FuncName, e *ast.Call) (expr.Scalar, error)
 	case !owner.aggsOK || owner.sel == nil:
 		return nil, aggNotAllowed(owner.clause, pos)
 	}
-	if at, nested := call.reads(owner.sel.aggs); nested {
+	if at, nested := call.reads(owner.sel.computed()); nested {
 		return nil, nestedAggregate(at)
 	}
 	for i := range owner.sel.aggs {
@@ -316,13 +313,33 @@ func (sc *scope) aggregate(f builtin.FuncName, e *ast.Call) (expr.Scalar, error)
 	return sc.b.column(id, pos), nil
 }
 
+// ownerOf returns the scope of the query that an aggregate belongs to whose arguments name columns down to depth deepest; -1: none.
+func (sc *scope) ownerOf(deepest int) *scope {
+	for deepest >= 0 && sc.outer != nil && sc.depth > deepest {
+		sc = sc.outer
+	}
+	return sc
+}
+
 func nestedAggregate(pos int) error {
 	return pgerror.New(pgerror.Grouping, "aggregate function calls cannot be nested").At(pos)
 }
 
+// computed are the columns that a query's aggregates and calls of GROUPING are.
+func (s *selectState) computed() colSet {
+	var ids colSet
+	for i := range s.aggs {
+		ids.add(s.aggs[i].id)
+	}
+	for i := range s.groupings {
+		ids.add(s.groupings[i].id)
+	}
+	return ids
+}
+
 // reads reports whether the call reads one of the aggregates, and where. Both then belong to one query, although the
 // inner one may have been bound by a subquery none of whose own columns it names.
-func (c *AggregateCall) reads(aggs []aggregation) (pos int, found bool) {
+func (c *AggregateCall) reads(aggs colSet) (pos int, found bool) {
 	var look func(e expr.Scalar) expr.Scalar
 	look = func(e expr.Scalar) expr.Scalar {
 		expr.Walk(e, func(x expr.Scalar) bool {
@@ -330,13 +347,11 @@ func (c *AggregateCall) reads(aggs []aggregation) (pos int, found bool) {
 				return false
 			}
 			if col, ok := x.(*expr.Column); ok {
-				for i := range aggs {
-					if aggs[i].id == col.ID {
-						pos, found = col.Pos, true
-					}
+				if aggs.has(col.ID) {
+					pos, found = col.Pos, true
 				}
 			} else if sub := expr.SubqueryOf(x); sub != nil {
-				if sr := sub.Plan.(*subRel); readsAny(sr.free, aggs) {
+				if sr := sub.Plan.(*subRel); sr.free.intersects(aggs) {
 					rewriteAll(sr.root, look)
 				}
 			}
@@ -346,16 +361,6 @@ func (c *AggregateCall) reads(aggs []aggregation) (pos int, found bool) {
 	}
 	mapAggregate(c, look)
 	return pos, found
-}
-
-// readsAny reports whether one of the aggregates is among the columns.
-func readsAny(columns colSet, aggs []aggregation) bool {
-	for i := range aggs {
-		if columns.has(aggs[i].id) {
-			return true
-		}
-	}
-	return false
 }
 
 func aggNotAllowed(clause string, pos int) error {

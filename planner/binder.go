@@ -56,6 +56,7 @@ type binder struct {
 	top         *ast.With     // that of the statement itself, the only one that may have data-modifying items
 	modifying   []*cte        // data-modifying items of WITH, in the order of the text
 	consumes    bool          // percodb.changes was called
+	currentOf   []CursorKey   // of WHERE CURRENT OF
 	locks       string        // the strength of a FOR UPDATE or its kind that was seen
 	scans       []*scanRel
 	visited     int64 // bytes not drawn yet

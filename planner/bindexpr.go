@@ -307,10 +307,15 @@ func (b *binder) distinct(l, r expr.Scalar, not bool, pos int) (expr.Scalar, err
 	if call, fails := eq.(*expr.Call); fails && call.Fn.Undetermined {
 		return nil, builtin.Undetermined("string comparison")
 	}
-	if !ok {
-		return nil, pgerror.Unsupported("IS DISTINCT FROM for "+l.Type().String(), "Compare with = and IS NULL.").At(pos)
+	if ok {
+		return &expr.IsDistinct{L: c.L, R: c.R, Class: c.Class, Not: not}, nil
 	}
-	return &expr.IsDistinct{L: c.L, R: c.R, Class: c.Class, Not: not}, nil
+	l, r = b.textIfUnknown(l), b.textIfUnknown(r)
+	equal, err := b.operator("=", &expr.Column{ID: -1, Typ: l.Type()}, &expr.Column{ID: -1, Ordinal: 1, Typ: r.Type()}, pos)
+	if err != nil {
+		return nil, err
+	}
+	return &expr.IsDistinct{L: l, R: r, Equal: equal, Not: not}, nil
 }
 
 func (sc *scope) rowDistinct(e *ast.IsDistinct, l, r *ast.Row) (expr.Scalar, error) {
@@ -522,44 +527,17 @@ func (sc *scope) rowCompare(op expr.CmpOp, l, r *ast.Row, pos int) (expr.Scalar,
 	if len(l.Elems) == 0 {
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot compare rows of zero length").At(pos)
 	}
-	pairs := make([]expr.Scalar, len(l.Elems))
+	x, y := make([]expr.Scalar, len(l.Elems)), make([]expr.Scalar, len(l.Elems))
 	for i := range l.Elems {
-		x, err := sc.expr(l.Elems[i])
-		if err != nil {
+		var err error
+		if x[i], err = sc.expr(l.Elems[i]); err != nil {
 			return nil, err
 		}
-		y, err := sc.expr(r.Elems[i])
-		if err != nil {
-			return nil, err
-		}
-		if pairs[i], err = sc.b.operator(op.String(), x, y, pos); err != nil {
+		if y[i], err = sc.expr(r.Elems[i]); err != nil {
 			return nil, err
 		}
 	}
-	return combineRow(op, pairs, pos)
-}
-
-// combineRow joins the comparisons of a row's fields: = and <> are a conjunction and a disjunction,
-// the orderings are lexicographic.
-func combineRow(op expr.CmpOp, pairs []expr.Scalar, pos int) (expr.Scalar, error) {
-	if len(pairs) == 1 {
-		return pairs[0], nil
-	}
-	switch op {
-	case expr.EQ:
-		return &expr.And{Args: pairs}, nil
-	case expr.NE:
-		return &expr.Or{Args: pairs}, nil
-	}
-	rc := &expr.RowCompare{Op: op}
-	for _, p := range pairs {
-		c, ok := p.(*expr.Compare)
-		if !ok {
-			return nil, pgerror.New(pgerror.FeatureNotSupported, "could not determine interpretation of row comparison operator %s", op).At(pos)
-		}
-		rc.L, rc.R, rc.Classes = append(rc.L, c.L), append(rc.R, c.R), append(rc.Classes, c.Class)
-	}
-	return rc, nil
+	return sc.b.rowOperator(op.String(), x, y, pos)
 }
 
 func (sc *scope) row(e *ast.Row) (expr.Scalar, error) {

@@ -50,6 +50,10 @@ func (sb *selectBinder) group() error {
 		return x
 	}
 	for i := range sb.targets {
+		if k := slices.Index(sb.groupTargets, i); k >= 0 && len(sb.sets) > 1 {
+			sb.targets[i].e = sb.b.column(g.ids[k].id, 0)
+			continue
+		}
 		sb.targets[i].e = rewrite(sb.targets[i].e)
 	}
 	for _, w := range sb.sel.windows {
@@ -139,7 +143,7 @@ func (g *grouper) rewrite(e expr.Scalar) (expr.Scalar, error) {
 		}
 		switch x := x.(type) {
 		case *expr.Column:
-			return x, g.check(x)
+			return g.column(x)
 		case *expr.Const, *expr.Input:
 			return x, nil
 		}
@@ -156,31 +160,44 @@ func (g *grouper) sameSubquery(a, b *expr.Subquery) bool {
 	return a == b || !g.inSub && a.Source != nil && b.Source != nil && a.Source.String() == b.Source.String()
 }
 
-// check accepts a column that the group determines: a key, an aggregate, another query's, a column
+// column accepts a column that the group determines: a key, an aggregate, another query's, a column
 // of a table whose primary key is grouped by.
-func (g *grouper) check(c *expr.Column) error {
+func (g *grouper) column(c *expr.Column) (expr.Scalar, error) {
 	if !g.keys.has(c.ID) && slices.ContainsFunc(g.sb.sel.groupSets, func(s setProjection) bool { return s.id == c.ID }) {
-		return pgerror.Unsupported("grouping by one column of a set-returning function in the select list beside others of it", "Call the function in FROM.").At(c.Pos)
+		return nil, pgerror.Unsupported("grouping by one column of a set-returning function in the select list beside others of it", "Call the function in FROM.").At(c.Pos)
 	}
 	if g.keys.has(c.ID) || !g.sb.sel.own.has(c.ID) {
-		return nil
+		return c, nil
 	}
 	info := &g.sb.b.cols[c.ID]
 	if info.scan != nil && g.determined(info.scan) {
-		// The key determines the column, so grouping by it too changes nothing.
-		g.keys.add(c.ID)
-		g.sb.groups = append(g.sb.groups, g.sb.b.column(c.ID, 0))
-		return nil
+		return g.addDetermined(c), nil
 	}
 	name := g.sb.sc.columnName(c)
 	if g.inSub {
-		return pgerror.New(pgerror.Grouping, "subquery uses ungrouped column \"%s\" from outer query", name).At(c.Pos)
+		return nil, pgerror.New(pgerror.Grouping, "subquery uses ungrouped column \"%s\" from outer query", name).At(c.Pos)
 	}
-	return pgerror.New(pgerror.Grouping,
+	return nil, pgerror.New(pgerror.Grouping,
 		"column \"%s\" must appear in the GROUP BY clause or be used in an aggregate function", name).At(c.Pos)
 }
 
-// determined reports whether the whole primary key of s is among the keys.
+// addDetermined groups by a column that the keys determine, which changes nothing, and returns what reads it above the grouping.
+func (g *grouper) addDetermined(c *expr.Column) expr.Scalar {
+	key := g.sb.b.column(c.ID, 0)
+	g.sb.groups = append(g.sb.groups, key)
+	if len(g.sb.sets) <= 1 {
+		g.keys.add(c.ID)
+		return c
+	}
+	for i := range g.sb.sets {
+		g.sb.sets[i] = append(g.sb.sets[i], len(g.sb.groups)-1)
+	}
+	g.ids = append(g.ids, groupedExpr{key, g.sb.b.newColumn("group", c.Typ)})
+	g.sb.groupIDs = g.ids
+	return g.sb.b.column(g.ids[len(g.ids)-1].id, 0)
+}
+
+// determined reports whether the whole primary key of s is among the keys, of each grouping set if there are some.
 func (g *grouper) determined(s *scanRel) bool {
 	pk := &s.table.Primary
 	if len(pk.Columns) == 0 {
@@ -188,11 +205,20 @@ func (g *grouper) determined(s *scanRel) bool {
 	}
 	for i := range pk.Columns {
 		ord := s.table.Ordinal(pk.Columns[i].ColumnID)
-		if ord < 0 || s.table.Columns[ord].Hidden || !g.keys.has(s.cols[ord]) {
+		if ord < 0 || s.table.Columns[ord].Hidden || !g.keys.has(s.cols[ord]) && !g.inAllSets(s.cols[ord]) {
 			return false
 		}
 	}
 	return true
+}
+
+// inAllSets reports whether each of several grouping sets has a column.
+func (g *grouper) inAllSets(id int) bool {
+	key := slices.IndexFunc(g.sb.groups, func(x expr.Scalar) bool {
+		c, ok := x.(*expr.Column)
+		return ok && c.ID == id
+	})
+	return key >= 0 && len(g.sb.sets) > 1 && !slices.ContainsFunc(g.sb.sets, func(set []int) bool { return !slices.Contains(set, key) })
 }
 
 // subquery rewrites the references of a subquery to the grouped query.
@@ -213,7 +239,7 @@ func (g *grouper) subquery(sub *expr.Subquery) error {
 		}
 		return x
 	})
-	g.keys = inner.keys
+	g.keys, g.ids = inner.keys, inner.ids
 	sr.free = freeColumns(sr.root)
 	sub.Correlated = !sr.free.empty()
 	return firstErr

@@ -76,12 +76,7 @@ func (sc *scope) arraySubquery(e *ast.ArraySubquery) (expr.Scalar, error) {
 
 func (sc *scope) inSubquery(e *ast.InSubquery) (expr.Scalar, error) {
 	if row, ok := e.X.(*ast.Row); ok && len(row.Elems) != 1 {
-		x, err := sc.rowSubqueryAny(row, e.Query, int(e.Pos))
-		if err != nil {
-			return nil, err
-		}
-		x.Not = e.Not
-		return x, nil
+		return sc.rowSubqueryAny(row, e.Query, e.Not, int(e.Pos))
 	}
 	return sc.inOne(e)
 }
@@ -153,29 +148,6 @@ func (b *binder) inClasses(x []expr.Scalar, sub *expr.Subquery, q *query, pos in
 	return in, nil
 }
 
-func (sc *scope) rowSubqueryAny(row *ast.Row, query *ast.Query, pos int) (*expr.InSubquery, error) {
-	sub, q, err := sc.subquery(query, false)
-	if err != nil {
-		return nil, err
-	}
-	x := make([]expr.Scalar, len(row.Elems))
-	for i := range row.Elems {
-		v, err := sc.expr(row.Elems[i])
-		if err != nil {
-			return nil, err
-		}
-		x[i] = v
-	}
-	if err := checkWidth(len(x), len(q.cols), pos); err != nil {
-		return nil, err
-	}
-	in, err := sc.b.inClasses(x, sub, q, pos)
-	if err == nil && in == nil {
-		err = pgerror.Unsupported("IN over a row of these types", "Write EXISTS with one comparison for each column.").At(pos)
-	}
-	return in, err
-}
-
 // rowSubquery binds (a, b) op (SELECT …): each field is compared with a scalar subquery of its column. They all read one
 // snapshot, and therefore one row.
 func (sc *scope) rowSubquery(op expr.CmpOp, row *ast.Row, query *ast.Query, pos int) (expr.Scalar, error) {
@@ -183,17 +155,13 @@ func (sc *scope) rowSubquery(op expr.CmpOp, row *ast.Row, query *ast.Query, pos 
 	if err != nil {
 		return nil, err
 	}
-	pairs := make([]expr.Scalar, len(columns))
+	x := make([]expr.Scalar, len(columns))
 	for i := range columns {
-		x, err := sc.expr(row.Elems[i])
-		if err != nil {
-			return nil, err
-		}
-		if pairs[i], err = sc.b.operator(op.String(), x, columns[i], pos); err != nil {
+		if x[i], err = sc.expr(row.Elems[i]); err != nil {
 			return nil, err
 		}
 	}
-	return combineRow(op, pairs, pos)
+	return sc.b.rowOperator(op.String(), x, columns, pos)
 }
 
 // scalarColumns binds a query of n columns as n scalar subqueries.
@@ -238,33 +206,12 @@ func (sc *scope) quantified(e *ast.Quantified) (expr.Scalar, error) {
 	return sc.b.quantify(x, e.Op, e.All, sub, q, int(e.Pos))
 }
 
-func (sc *scope) quantifiedRow(e *ast.Quantified, row *ast.Row) (expr.Scalar, error) {
-	op := expr.ParseCmpOp(e.Op)
-	if (op != expr.EQ || e.All) && (op != expr.NE || !e.All) {
-		return nil, pgerror.Unsupported("a row with "+e.Op+" ANY or ALL", "Write EXISTS with one comparison for each column.").At(int(e.Pos))
-	}
-	in, err := sc.rowSubqueryAny(row, e.Query, int(e.Pos))
-	if err != nil {
-		return nil, err
-	}
-	in.Not = e.All
-	return in, nil
-}
-
 // quantify makes X op ANY|ALL (subquery).
 func (b *binder) quantify(x expr.Scalar, op string, all bool, sub *expr.Subquery, q *query, pos int) (expr.Scalar, error) {
-	// An unknown left side takes its type from the column, and vice versa, before either is replaced by its placeholder.
-	if x.Type().OID == types.OIDUnknown {
-		y, err := b.coerce(x, b.cols[q.cols[0].id].Type.Base(), castImplicit, pos)
-		if err != nil {
-			return nil, err
-		}
-		x = y
-	}
-	if b.cols[q.cols[0].id].Type.OID == types.OIDUnknown {
-		if err := b.retype(q, 0, x.Type().Base(), castImplicit); err != nil {
-			return nil, err
-		}
+	// Before either side is replaced by its placeholder.
+	x, err := b.meetUnknowns(x, q, 0, pos)
+	if err != nil {
+		return nil, err
 	}
 	b.refresh(sub, q)
 	column := &expr.Column{ID: -1, Ordinal: 0, Typ: sub.Types[0], Name: q.cols[0].name}

@@ -81,7 +81,13 @@ func (b *binder) bindDelete(s *ast.Delete, outer *scope) (*change, error) {
 
 // changeClauses binds WHERE and RETURNING.
 func (b *binder) changeClauses(sc *scope, out *change, where ast.Expr, returning []ast.SelectItem) error {
-	conds, err := b.condition(sc, where, "WHERE")
+	var conds []expr.Scalar
+	var err error
+	if current, ok := where.(*ast.CurrentOf); ok {
+		conds, err = b.currentRow(current, out.scan)
+	} else {
+		conds, err = b.condition(sc, where, "WHERE")
+	}
 	if err != nil {
 		return err
 	}

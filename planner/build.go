@@ -29,6 +29,8 @@ type Options struct {
 	// Access is that of whoever plans the statement: a schema that the role may not use contains nothing for it. nil: everything can be
 	// seen.
 	Access *catalog.Access
+	// Cursor: the query is a cursor's, so that its plan has Positions.
+	Cursor bool
 	// RowSecurityOff: a statement that policies would affect is refused with 42501.
 	RowSecurityOff bool
 	// Present is the schema in force for a statement that is planned under another one, of an older snapshot or of the past: its policies and
@@ -77,7 +79,7 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 func (p *physical) complete(plan *Plan) {
 	b := p.b
 	plan.ParamTypes = b.params
-	plan.Inputs = p.inputs
+	plan.Inputs, plan.CurrentOf = p.inputs, b.currentOf
 	plan.Relations = b.relations
 	plan.Names = b.names
 	plan.Types, plan.Extensions = b.types, b.extensions
@@ -126,6 +128,25 @@ func BindExpr(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, r cat
 	return b.standalone(sc, e, cols, want, clause)
 }
 
+// BindCondition binds a condition on the rows of a table, WHERE of COPY FROM, and returns it with what evaluating it needs.
+func BindCondition(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env) (expr.Scalar, []*Need, error) {
+	b := &binder{ctx: ctx, r: r, env: env, noSlots: true}
+	sc := newScope(b, nil)
+	scan := b.newScan(t, t.Name, b.need(t, 0))
+	sc.items = append(sc.items, scanItem(scan, t.Name, true))
+	sc.in("COPY FROM WHERE conditions", false, false)
+	x, err := sc.boolean(e, "WHERE")
+	if err != nil {
+		return nil, nil, err
+	}
+	if expr.HasSubquery(x) {
+		return nil, nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in COPY FROM WHERE condition").At(startOf(e))
+	}
+	p := &physical{b: b}
+	out := p.compile(x, scan.cols)
+	return out, b.needs, p.err
+}
+
 // checkParams refuses parameters whose type is not determined.
 func (b *binder) checkParams() error {
 	for i, t := range b.params {
@@ -154,11 +175,19 @@ func (p *physical) finishQuery(plan *Plan, q *query) error {
 	if err := p.b.checkParams(); err != nil {
 		return err
 	}
+	if p.b.opts.Cursor {
+		visible := len(q.cols)
+		plan.Positions = p.b.cursorPositions(q)
+		plan.Keys = len(q.cols) - visible
+	}
 	q.root = p.rewrite(q.root)
 	if p.err != nil {
 		return p.err
 	}
 	root := p.output(q)
+	if p.b.locks == "" && !simpleScan(root) {
+		plan.Positions = nil
+	}
 	plan.Root, plan.Tag, plan.Returns, plan.ReadOnly = root, "SELECT", true, p.b.locks == ""
 	return p.err
 }

@@ -136,29 +136,29 @@ func (p *physical) input(in *expr.Input) expr.Scalar {
 	}
 	out := *in
 	out.Typ = t
-	at, found := p.findInput(inputKeyOf(in.Param, in.Slot, t))
+	at, found := p.findInput(inputKeyOf(in.Param, in.Slot, in.Cursor, t))
 	if !found {
 		at = len(p.inputs)
-		p.inputs = append(p.inputs, Input{Param: in.Param, Slot: in.Slot, Type: t, Pos: in.Pos})
+		p.inputs = append(p.inputs, Input{Param: in.Param, Slot: in.Slot, Cursor: in.Cursor, Type: t, Pos: in.Pos})
 		if p.inputAt != nil {
-			p.inputAt[inputKeyOf(in.Param, in.Slot, t)] = at
+			p.inputAt[inputKeyOf(in.Param, in.Slot, in.Cursor, t)] = at
 		}
 	}
 	out.Index = at
 	return &out
 }
 
-// inputKey identifies a literal or parameter, and its type.
+// inputKey identifies a literal, a parameter or a part of a cursor's position, and its type.
 type inputKey struct {
-	param, slot int
-	typ         types.Type
+	param, slot, cursor int
+	typ                 types.Type
 }
 
-func inputKeyOf(param, slot int, t types.Type) inputKey {
+func inputKeyOf(param, slot, cursor int, t types.Type) inputKey {
 	if param > 0 {
 		slot = 0
 	}
-	return inputKey{param, slot, t}
+	return inputKey{param, slot, cursor, t}
 }
 
 // mapInputsFrom is the number of inputs from which they are found by a map.
@@ -168,7 +168,7 @@ const mapInputsFrom = 16
 func (p *physical) findInput(key inputKey) (int, bool) {
 	if len(p.inputs) < mapInputsFrom {
 		for i := range p.inputs {
-			if have := &p.inputs[i]; inputKeyOf(have.Param, have.Slot, have.Type) == key {
+			if have := &p.inputs[i]; inputKeyOf(have.Param, have.Slot, have.Cursor, have.Type) == key {
 				return i, true
 			}
 		}
@@ -178,7 +178,7 @@ func (p *physical) findInput(key inputKey) (int, bool) {
 		p.inputAt = make(map[inputKey]int, 2*len(p.inputs))
 		for i := range p.inputs {
 			have := &p.inputs[i]
-			p.inputAt[inputKeyOf(have.Param, have.Slot, have.Type)] = i
+			p.inputAt[inputKeyOf(have.Param, have.Slot, have.Cursor, have.Type)] = i
 		}
 	}
 	i, ok := p.inputAt[key]

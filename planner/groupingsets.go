@@ -30,10 +30,15 @@ func (sc *scope) grouping(e *ast.Call) (expr.Scalar, error) {
 	if len(e.Args) > maxGroupingElements {
 		return nil, pgerror.New(pgerror.TooManyArguments, "GROUPING must have fewer than 32 arguments").At(pos)
 	}
+	named := &tracker{depth: sc.depth, deepest: -1}
+	sc.b.trackers = append(sc.b.trackers, named)
 	args, _, err := sc.args(e.Args)
+	sc.b.trackers = sc.b.trackers[:len(sc.b.trackers)-1]
 	if err != nil {
 		return nil, err
 	}
+	sc = sc.ownerOf(named.deepest)
+	sc.b.touch(sc.depth)
 	if !sc.aggsOK || sc.sel == nil {
 		return nil, pgerror.New(pgerror.Grouping, "grouping operations are not allowed in %s", sc.clause).At(pos)
 	}
@@ -182,16 +187,15 @@ func (sb *selectBinder) groupKeys(e ast.Expr) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(sb.groups, func(have expr.Scalar) bool { return expr.Equal(have, x) })
-	switch {
-	case i < 0:
-		i = len(sb.groups)
-		sb.groups, sb.groupTargets = append(sb.groups, x), append(sb.groupTargets, target)
-	case sb.hasSets() && target >= 0 && sb.groupTargets[i] >= 0 && sb.groupTargets[i] != target:
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "grouping by two entries of the select list that have the same expression is not supported").
-			WithHint("Name the expression once.").At(startOf(e))
+	for i := range sb.groups {
+		// Entries of the select list with the same expression are keys of their own: a set may have one of them without the other.
+		twin := sb.hasSets() && target >= 0 && sb.groupTargets[i] >= 0 && sb.groupTargets[i] != target
+		if !twin && expr.Equal(sb.groups[i], x) {
+			return []int{i}, nil
+		}
 	}
-	return []int{i}, nil
+	sb.groups, sb.groupTargets = append(sb.groups, x), append(sb.groupTargets, target)
+	return []int{len(sb.groups) - 1}, nil
 }
 
 // markGroupings computes the values of GROUPING: a bit for each argument, the last one's the lowest, set if the argument is
@@ -202,9 +206,6 @@ func (sb *selectBinder) markGroupings() error {
 		g.marks = make([]int64, max(len(sb.sets), 1))
 		for j, arg := range g.args {
 			key := slices.IndexFunc(sb.groups, func(x expr.Scalar) bool { return expr.Equal(x, arg) })
-			if key < 0 && sb.sc.outer != nil && !used(arg).intersects(sb.sel.own) {
-				return pgerror.Unsupported("GROUPING of an enclosing query", "Call it there, and name the result.").At(g.pos[j])
-			}
 			if key < 0 {
 				return pgerror.New(pgerror.Grouping, "arguments to GROUPING must be grouping expressions of the associated query level").At(g.pos[j])
 			}

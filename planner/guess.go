@@ -219,7 +219,7 @@ func (p *physical) knownInput(in *Input) (types.Datum, bool) {
 		}
 		return p.b.opts.Params[in.Param-1], true
 	}
-	if in.Slot >= len(p.b.opts.Literals) {
+	if in.Cursor > 0 || in.Slot >= len(p.b.opts.Literals) {
 		return types.Null, false
 	}
 	v, err := literalValue(&p.b.opts.Literals[in.Slot], in.Type, p.b.env)

@@ -12,7 +12,7 @@ import (
 const inputSteps = 64
 
 // Inputs returns the input values of an execution of p, in the order of p.Inputs: literals are parsed as the type that
-// the plan gave them, parameters are used unchanged. reuse, which may be nil, is used as the result's storage if it is
+// the plan gave them, parameters are used unchanged, positions of cursors are asked of env. reuse, which may be nil, is used as the result's storage if it is
 // large enough.
 //
 // Errors: those of parsing a literal as its type, at the literal's position; 08P01 if a parameter is missing.
@@ -29,6 +29,14 @@ func Inputs(p *Plan, literals []sql.Literal, params types.Row, env *builtin.Env,
 					len(params), len(p.ParamTypes))
 			}
 			out = append(out, params[in.Param-1])
+			continue
+		}
+		if in.Cursor > 0 {
+			d, err := p.CurrentOf[in.Cursor-1].value(env)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, d)
 			continue
 		}
 		if err := env.Step(inputSteps); err != nil {

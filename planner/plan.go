@@ -5,13 +5,14 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Input is a value an execution must bring: parameter $Param, or else the statement's literal
+// Input is a value an execution must bring: parameter $Param, a part of a cursor's position, or else the statement's literal
 // number Slot, as a value of Type. One literal used in two contexts is two inputs.
 type Input struct {
-	Param int // 1-based; 0: a literal
-	Slot  int
-	Type  types.Type
-	Pos   int // of the literal or parameter, for errors
+	Param  int // 1-based; 0: none
+	Slot   int
+	Cursor int // 1-based, of Plan.CurrentOf; 0: none
+	Type   types.Type
+	Pos    int // of the literal or parameter, for errors
 }
 
 // Plan answers one statement. Immutable and shared between sessions.
@@ -25,6 +26,12 @@ type Plan struct {
 	Writes     []*catalog.TableDescriptor
 	ParamTypes []types.Type
 	Inputs     []Input
+	// CurrentOf has what Inputs read of cursors' positions (WHERE CURRENT OF).
+	CurrentOf []CursorKey
+	// Positions are the tables of a cursor's query whose current rows WHERE CURRENT OF may name. The last Keys columns of Root are keys of
+	// tables, which are not shown.
+	Positions []Position
+	Keys      int
 	// Guesses are the estimates that depend on values of Inputs.
 	Guesses []Guess
 	// Bands are the bands of the values for which the plan was made, a letter for each guess.

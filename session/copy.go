@@ -78,9 +78,6 @@ func (c *copyCommands) from(ctx context.Context, n *ast.Copy, q request) (Tag, e
 	if c.tx.activeModes().ReadOnly {
 		return Tag{}, readOnlyError("COPY FROM")
 	}
-	if n.Where != nil {
-		return Tag{}, pgerror.Unsupported("COPY FROM with WHERE", "Copy into a table of its own and INSERT … SELECT from it.")
-	}
 	own := q.simple && !c.tx.phase.shared() // transaction
 	if !own && !c.tx.queried {
 		c.tx.forgetUnused()

@@ -33,6 +33,8 @@ type copyIn struct {
 	insert   *planner.Insert // INSERT INTO t (columns) VALUES ($1, …): what else a row gets
 	levels   [][]expr.Scalar // the first over the parameters, each next over the one before
 	rows     []types.Row     // what the levels yield; the last is the full row
+	where    expr.Scalar     // over the full row; nil: all rows are wanted
+	needs    []*planner.Need // of where
 	eval     expr.Context
 	place    []int // by column: its place among eval.Inputs, -1 if unused
 	// reading is the column whose field is being read, -1 between fields; value is the field.
@@ -98,6 +100,9 @@ func (c *copyIn) plan(ctx context.Context) (err error) {
 	if c.opts, err = copyOptions(c.node, c.names); err != nil {
 		return err
 	}
+	if err := c.planWhere(ctx); err != nil {
+		return err
+	}
 	if err := c.planRows(ctx, c.names); err != nil {
 		return err
 	}
@@ -133,6 +138,7 @@ func (c *copyIn) planRows(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
+	plan.Needs = append(plan.Needs, c.needs...)
 	if err := c.tx.authorize(ctx, plan); err != nil {
 		return err
 	}
@@ -154,6 +160,24 @@ func (c *copyIn) planRows(ctx context.Context, names []string) error {
 	c.eval = expr.Context{Ctx: ctx, Env: c.env, Inputs: make(types.Row, len(plan.Inputs))}
 	c.inputs(plan.Plan)
 	return nil
+}
+
+// planWhere binds WHERE over the rows of the table.
+func (c *copyIn) planWhere(ctx context.Context) (err error) {
+	if c.node.Where == nil {
+		return nil
+	}
+	c.where, c.needs, err = planner.BindCondition(ctx, c.node.Where, c.target, c.tx.resolver, c.env)
+	return err
+}
+
+// wanted reports whether WHERE holds for the row that was made.
+func (c *copyIn) wanted() (bool, error) {
+	if c.where == nil {
+		return true, nil
+	}
+	d, err := c.where.Eval(&c.eval, c.rows[len(c.rows)-1])
+	return err == nil && !d.IsNull() && d.Bool(), err
 }
 
 // rowLevels takes the expressions out of the plan of a one-row VALUES with projections over it.
@@ -201,10 +225,14 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 		if err == io.EOF {
 			break
 		}
+		wanted := true
 		if err == nil {
 			err = c.makeRow(fields)
 		}
 		if err == nil {
+			wanted, err = c.wanted()
+		}
+		if err == nil && wanted {
 			held := c.env.PinAll() // The inserter begins a row, which gives back what the one before has reserved.
 			err = inserter.Insert(ctx, c.rows[len(c.rows)-1])
 			c.env.Unpin(held)

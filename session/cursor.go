@@ -4,9 +4,11 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // cursors runs DECLARE, FETCH, MOVE and CLOSE.
@@ -26,19 +28,16 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
 	if !c.tx.phase.shared() && !n.Hold {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
 	}
-	if n.Binary {
-		return pgerror.Unsupported("BINARY cursor", "Ask for binary results in the extended protocol.")
-	}
 	if c.portals.byName[n.Name] != nil {
 		return pgerror.New(pgerror.DuplicateCursor, "cursor %q already exists", n.Name)
 	}
 	mark := c.plans.meter.Drawn()
-	st, err := lexOne(n.Text, c.plans.meter)
+	st, err := c.plans.lexOne(n.Text)
 	if err != nil {
 		return err
 	}
 	p := &prepared{statement: st}
-	if err := c.plans.prepare(ctx, p, false); err != nil {
+	if err := c.plans.prepareCursor(ctx, p); err != nil {
 		return err
 	}
 	locks := p.plan != nil && p.plan.Locks != ""
@@ -48,13 +47,14 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
 	if p.plan != nil && len(p.plan.Modifying) > 0 {
 		return pgerror.New(pgerror.FeatureNotSupported, "DECLARE CURSOR must not contain data-modifying statements in WITH")
 	}
-	po := &portal{name: n.Name, prepared: p, cursor: true, at: c.env.StmtTime, memory: c.statements.memory}
+	po := &portal{name: n.Name, prepared: p, cursor: true, binary: n.Binary, at: c.env.StmtTime, memory: c.statements.memory}
 	po.counted = c.plans.meter.Take(mark)
 	po.depth, po.fresh = len(c.tx.savepoints), true
 	po.run = run{planned: true, plan: p.plan, literals: p.statement.Literals, keeps: true}
 	if !n.NoScroll && !locks && p.plan != nil {
 		po.scroll = scroll{rows: executor.NewRowList(p.plan.Root.Columns(), &executor.Runtime{Env: c.env}), bounded: !n.Scroll}
 	}
+	po.scroll.width = len(c.describer.columns(p))
 	if err := c.open(ctx, po, n.Hold); err != nil {
 		po.close()
 		return err
@@ -86,7 +86,7 @@ func (c *cursors) fetch(ctx context.Context, n *ast.Fetch, q request) (Tag, erro
 	m := &movement{c: c, ctx: ctx, po: po, w: q.w}
 	if n.Move {
 		m.w = discarded
-	} else if err := q.w.Columns(c.describer.columns(po.prepared), q.formats, q.simple); err != nil {
+	} else if err := q.w.Columns(c.describer.columns(po.prepared), po.fetchFormats(q), q.simple); err != nil {
 		return Tag{}, err
 	}
 	rows, err := m.run(n)
@@ -97,6 +97,46 @@ func (c *cursors) fetch(ctx context.Context, n *ast.Fetch, q request) (Tag, erro
 		return Tag{Verb: "MOVE", Rows: rows}, nil
 	}
 	return Tag{Verb: "FETCH", Rows: rows}, nil
+}
+
+// fetchFormats are the formats of the values that FETCH sends: a simple query gets those of a BINARY cursor in binary.
+func (po *portal) fetchFormats(q request) []int16 {
+	if po.binary && q.simple {
+		return []int16{1}
+	}
+	return q.formats
+}
+
+// CurrentKey implements builtin.Cursors.
+func (m *portals) CurrentKey(name string, table uint64, tableName string) (types.Row, error) {
+	po := m.byName[name]
+	switch {
+	case po == nil:
+		return nil, pgerror.New(pgerror.InvalidCursorName, "cursor \"%s\" does not exist", name)
+	case !po.cursor:
+		return nil, pgerror.Unsupported("WHERE CURRENT OF a portal of the extended protocol", "DECLARE a cursor.")
+	case po.outlives && !po.fresh:
+		return nil, pgerror.New(pgerror.InvalidCursorState, "cursor \"%s\" is held from a previous transaction", name)
+	}
+	plan := po.prepared.plan
+	var at *planner.Position
+	for i := range plan.Positions {
+		if p := &plan.Positions[i]; p.Table == table {
+			if at != nil {
+				return nil, pgerror.New(pgerror.InvalidCursorState, "cursor \"%s\" has multiple FOR UPDATE/SHARE references to table \"%s\"", name, tableName)
+			}
+			at = p
+		}
+	}
+	switch {
+	case at == nil && plan.Locks != "":
+		return nil, pgerror.New(pgerror.InvalidCursorState, "cursor \"%s\" does not have a FOR UPDATE/SHARE reference to table \"%s\"", name, tableName)
+	case at == nil:
+		return nil, pgerror.New(pgerror.InvalidCursorState, "cursor \"%s\" is not a simply updatable scan of table \"%s\"", name, tableName)
+	case po.scroll.pos < 1 || po.scroll.pos > po.scroll.read:
+		return nil, pgerror.New(pgerror.InvalidCursorState, "cursor \"%s\" is not positioned on a row", name)
+	}
+	return po.scroll.keys[at.At : at.At+at.Width], nil
 }
 
 // pull runs a cursor for count rows, 0 for all that remain.

@@ -19,7 +19,8 @@ func (d *describer) columns(p *prepared) []Column {
 		if !p.plan.Returns {
 			return nil
 		}
-		return p.plan.Root.Columns()
+		columns := p.plan.Root.Columns()
+		return columns[:len(columns)-p.plan.Keys]
 	}
 	return d.command(p.tree)
 }

@@ -72,7 +72,7 @@ func (c *explainCommands) target(ctx context.Context, n *ast.Explain) (*cachedPl
 		plan, err := c.plans.valuesPlan(ctx, p.plan, execution{p.statement, p.params, params})
 		return plan, p.statement.Literals, params, err
 	}
-	st, err := lexOne(n.Text, c.plans.meter)
+	st, err := c.plans.lexOne(n.Text)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -50,7 +50,7 @@ func (s *Session) parse(name, text string, declared []types.OID) (*prepared, err
 	if err := validText(text); err != nil {
 		return nil, err
 	}
-	in := s.text.reset(text, s.settings.MySQL)
+	in := s.text.reset(text, s.settings)
 	st, err := in.Next()
 	if err == io.EOF {
 		return p, nil

@@ -100,12 +100,16 @@ func hasPlan(tree ast.Statement) bool {
 	return false
 }
 
-func (m *plans) planTree(ctx context.Context, tree ast.Statement, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
-	begin := m.tx.begin
+// beginFor begins the transaction that a tree reads in.
+func (m *plans) beginFor(ctx context.Context, tree ast.Statement) error {
 	if q, ok := tree.(*ast.Query); ok && q.AsOf() != nil {
-		begin = func(ctx context.Context) error { return m.travel.begin(ctx, q.AsOf()) }
+		return m.travel.begin(ctx, q.AsOf())
 	}
-	if err := begin(ctx); err != nil {
+	return m.tx.begin(ctx)
+}
+
+func (m *plans) planTree(ctx context.Context, tree ast.Statement, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
+	if err := m.beginFor(ctx, tree); err != nil {
 		return nil, err
 	}
 	return m.build(ctx, tree, m.tx.resolver, literals, declared, nil)
@@ -113,10 +117,13 @@ func (m *plans) planTree(ctx context.Context, tree ast.Statement, literals []sql
 
 // build plans a tree under a resolver. params are the values of parameters, nil: they are not known yet.
 func (m *plans) build(ctx context.Context, tree ast.Statement, r catalog.Resolver, literals []sql.Literal, declared []types.Type, params types.Row) (*cachedPlan, error) {
-	opts := planner.Options{
-		ParamTypes: declared, SearchPath: m.settings.SearchPath, Literals: literals, Params: params, Meter: m.meter,
-		Access: m.tx.acting.accessTo(r), RowSecurityOff: m.settings.RowSecurityOff,
-	}
+	return m.buildWith(ctx, tree, r, planner.Options{ParamTypes: declared, Literals: literals, Params: params})
+}
+
+// buildWith plans a tree under a resolver; opts are completed by those of the session.
+func (m *plans) buildWith(ctx context.Context, tree ast.Statement, r catalog.Resolver, opts planner.Options) (*cachedPlan, error) {
+	opts.SearchPath, opts.Meter = m.settings.SearchPath, m.meter
+	opts.Access, opts.RowSecurityOff = m.tx.acting.accessTo(r), m.settings.RowSecurityOff
 	if m.tx.ownSchema() {
 		now, err := m.tx.inForce(ctx)
 		if err != nil {
@@ -169,6 +176,30 @@ func (m *plans) prepare(ctx context.Context, p *prepared, latest bool) error {
 	if plan != nil {
 		p.params = plan.ParamTypes
 	}
+	return nil
+}
+
+// prepareCursor plans the query of a cursor, which yields more than the same query elsewhere (planner.Position).
+func (m *plans) prepareCursor(ctx context.Context, p *prepared) error {
+	if m.tx.phase == failed {
+		return failedBlockError()
+	}
+	startStatement(m.env)
+	if err := m.travel.reset(); err != nil {
+		return err
+	}
+	tree, err := sql.Parse(p.statement, m.meter)
+	if err != nil {
+		return err
+	}
+	if err := m.beginFor(ctx, tree); err != nil {
+		return err
+	}
+	plan, err := m.buildWith(ctx, tree, m.tx.resolver, planner.Options{Literals: p.statement.Literals, Cursor: true})
+	if err != nil {
+		return err
+	}
+	p.tree, p.plan, p.params = tree, plan, plan.ParamTypes
 	return nil
 }
 

@@ -39,7 +39,7 @@ func (c *preparedCommands) prepare(ctx context.Context, n *ast.Prepare) error {
 	p := &prepared{name: n.Name, declared: declared, at: c.runner.env.StmtTime, fromSQL: true}
 	mark := c.plans.meter.Drawn()
 	var err error
-	if p.statement, err = lexOne(n.Text, c.plans.meter); err != nil {
+	if p.statement, err = c.plans.lexOne(n.Text); err != nil {
 		return err
 	}
 	if err := c.plans.prepare(ctx, p, false); err != nil {
@@ -125,9 +125,10 @@ func (c *preparedCommands) evalArguments(ctx context.Context, args []ast.Expr, w
 }
 
 // lexOne lexes the text of a statement within another one.
-func lexOne(text string, m *sql.Meter) (*sql.Statement, error) {
+func (m *plans) lexOne(text string) (*sql.Statement, error) {
 	var l sql.Lexer
-	l.UseMeter(m)
+	l.UseMeter(m.meter)
+	l.UseStrings(stringsBy(m.settings), false)
 	l.Reset(text)
 	st, err := l.Next()
 	if err != nil {

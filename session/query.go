@@ -27,7 +27,7 @@ func (s *Session) query(text string, w ResultWriter) error {
 	if err := validText(text); err != nil {
 		return err
 	}
-	in := s.text.reset(text, s.settings.MySQL)
+	in := s.text.reset(text, s.settings)
 	st, err := in.Next()
 	if err == io.EOF {
 		return w.Empty()

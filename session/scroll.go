@@ -20,6 +20,16 @@ type scroll struct {
 	bounded bool              // rows are dropped beyond scrollBytes
 	pos     int64             // of the current row, from 1; 0: before the first one; read+1: after the last one
 	read    int64             // how many rows the query has given
+	width   int               // of the rows that are shown; what is behind in those of the query are keys (planner.Position)
+	keys    types.Row         // of the row that was shown last, in storage of its own
+}
+
+// show sends a row of the query, and keeps its keys.
+func (s *scroll) show(row types.Row, w ResultWriter) error {
+	if len(row) > s.width {
+		s.keys = row[s.width:].Clone()
+	}
+	return w.Row(row[:s.width])
 }
 
 // stop makes the cursor one that goes forward only.
@@ -46,7 +56,7 @@ func (r *reader) Row(row types.Row) error {
 			r.s.stop()
 		}
 	}
-	return r.ResultWriter.Row(row)
+	return r.s.show(row, r.ResultWriter)
 }
 
 // movement is one FETCH or MOVE of a cursor.
@@ -198,7 +208,7 @@ func (m *movement) show(pos int64, w ResultWriter) error {
 	if err != nil {
 		return err
 	}
-	return w.Row(row)
+	return s.show(row, w)
 }
 
 func forwardOnly() error {

@@ -264,6 +264,7 @@ func (s *Session) connect(ctx context.Context) {
 	s.plans.meter, s.travel.meter = s.meter, s.meter
 	s.plans.shared, s.plans.metrics, s.plans.tx, s.plans.travel, s.plans.settings, s.plans.env = deps.Plans, deps.Metrics, tx, &s.travel, s.settings, env
 	s.sequences.tx = tx
+	env.Cursors = &s.portals
 	s.describer = describer{settings: s.settings, statements: &s.statements, portals: &s.portals}
 	s.runner = statementRunner{
 		deps: deps, log: s.log, tx: tx, plans: &s.plans, portals: &s.portals, env: env, view: &s.view, warnings: &s.warnings,

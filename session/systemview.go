@@ -102,7 +102,7 @@ func (v *systemView) Cursors() []catalog.Cursor {
 			text = po.prepared.statement.Text
 		}
 		list = append(list, catalog.Cursor{
-			Name: name, Statement: text, Holdable: po.outlives, Scrollable: po.scroll.rows != nil, At: po.at,
+			Name: name, Statement: text, Holdable: po.outlives, Binary: po.binary, Scrollable: po.scroll.rows != nil, At: po.at,
 		})
 	}
 	slices.SortFunc(list, func(a, b catalog.Cursor) int { return cmp.Compare(a.Name, b.Name) })

@@ -48,8 +48,10 @@ func (p *parser) copy(pos ast.Pos) ast.Statement {
 			"Use COPY … FROM STDIN or TO STDOUT; psql's \\copy does so.")
 	}
 	p.copyOptions(st)
-	if st.From && p.acceptWord(kw.Where) {
-		st.Where = p.expr()
+	if at := p.here(); p.acceptWord(kw.Where) {
+		if st.Where = p.expr(); !st.From && p.err == nil {
+			p.failAt(at, pgerror.SyntaxError, "WHERE clause not allowed with COPY TO")
+		}
 	}
 	return st
 }

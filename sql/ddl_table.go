@@ -246,7 +246,6 @@ func (p *parser) tableElements(c *ast.CreateTable) {
 // likeTable reads LIKE table with its options.
 func (p *parser) likeTable() ast.LikeTable {
 	like := ast.LikeTable{Pos: p.here()}
-	p.notYet(like.Pos, "CREATE TABLE … LIKE", "Name the columns, or use CREATE TABLE … AS … WITH NO DATA.")
 	p.expectWord(kw.Like)
 	like.Table = p.tableName()
 	for p.isWord(kw.Including) || p.isWord(kw.Excluding) {

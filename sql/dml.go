@@ -335,7 +335,6 @@ func (p *parser) dmlWhere() ast.Expr {
 		return nil
 	}
 	if pos := p.here(); p.acceptWords(kw.Current, kw.Of) {
-		p.notYet(pos, "WHERE CURRENT OF", "Select the row by its primary key.")
 		return &ast.CurrentOf{Pos: pos, Cursor: p.colID()}
 	}
 	return p.expr()

@@ -29,16 +29,17 @@ const (
 // The styles of a quoted token, kept in token.sub; a lexeme that needs more than cutting its quotes
 // off also carries styleEscaped.
 const (
-	stylePlain    byte = iota // 'x' or "x"
-	styleExtended             // E'x'
-	styleUnicode              // U&'x' or U&"x"
-	styleDollar               // $tag$x$tag$
-	styleBinary               // B'01'
-	styleHex                  // X'1F'
-	styleNational             // N'x'
-	styleNumber               // 12, 1.5e3
-	styleMask     byte = 0x0f
-	styleEscaped  byte = 0x80
+	stylePlain     byte = iota // 'x' or "x"
+	styleExtended              // E'x'
+	styleUnicode               // U&'x' or U&"x"
+	styleDollar                // $tag$x$tag$
+	styleBinary                // B'01'
+	styleHex                   // X'1F'
+	styleNational              // N'x'
+	styleNumber                // 12, 1.5e3
+	styleBackslash             // 'x' or N'x' with escapes (standard_conforming_strings off)
+	styleMask      byte = 0x0f
+	styleEscaped   byte = 0x80
 )
 
 // token is one lexeme. Offsets are bytes of the scanned text.
@@ -107,22 +108,36 @@ const maxIdentifier = 63
 // maxKeyword is the length of the longest keyword.
 const maxKeyword = 17
 
-// scanner cuts a text into tokens by the rules of PostgreSQL's scan.l (standard_conforming_strings on).
+// scanner cuts a text into tokens by the rules of PostgreSQL's scan.l.
 type scanner struct {
 	text  string
+	mode  Strings
 	pos   int
 	base  int // characters of the query text before text
 	meter *Meter
 	due   int // the offset from which the meter is to be polled
 	steps int // of decoding literals
+	// warned are the strings with nonstandard escapes, if warn is set.
+	warn   bool
+	warned []escapeWarning
 	// tokenBytes are drawn for the tokens (growTokens).
 	tokenBytes int64
 }
 
 // newScanner makes a scanner that polls m.
-func newScanner(text string, base int, m *Meter) scanner {
-	return scanner{text: text, base: base, meter: m, due: pollBytes}
+func newScanner(text string, base int, mode Strings, m *Meter) scanner {
+	return scanner{text: text, mode: mode, base: base, meter: m, due: pollBytes}
 }
+
+// Strings is how a text's string literals are read.
+type Strings byte
+
+const (
+	// StandardStrings: a backslash stands for itself, but in E'…'.
+	StandardStrings Strings = iota
+	// BackslashStrings: it is an escape in all strings, and U&'…' is refused (standard_conforming_strings = off).
+	BackslashStrings
+)
 
 // pollAt polls the meter if the scan of a long token, which is at offset p, has passed pollBytes.
 func (s *scanner) pollAt(p int) *pgerror.Error {
@@ -312,6 +327,10 @@ func (s *scanner) word(t *token, c byte) *pgerror.Error {
 		quote := s.pos + prefix
 		if s.text[quote] == '"' {
 			return s.quotedIdent(t, quote, style)
+		}
+		if style == styleUnicode && s.mode == BackslashStrings {
+			return s.errorAt(s.pos, pgerror.FeatureNotSupported, "unsafe use of string constant with Unicode escapes").
+				WithDetail("String constants with Unicode escapes cannot be used when standard_conforming_strings is off.")
 		}
 		return s.quoted(t, quote, style)
 	}
@@ -504,6 +523,9 @@ func commentLead(c byte) byte {
 
 // quoted scans a string literal whose opening quote stands at quote.
 func (s *scanner) quoted(t *token, quote int, style byte) *pgerror.Error {
+	if s.mode == BackslashStrings && (style == stylePlain || style == styleNational) {
+		style = styleBackslash
+	}
 	text, start := s.text, s.pos
 	t.kind, t.lit, t.sub = tokLiteral, ast.LiteralString, style
 	if style == styleBinary || style == styleHex {
@@ -513,7 +535,7 @@ func (s *scanner) quoted(t *token, quote int, style byte) *pgerror.Error {
 	for {
 		var ok bool
 		var err *pgerror.Error
-		if p, ok, err = s.endOfQuote(p, style == styleExtended, &t.sub); err != nil {
+		if p, ok, err = s.endOfQuote(p, style == styleExtended || style == styleBackslash, &t.sub); err != nil {
 			return err
 		}
 		if !ok {
@@ -530,7 +552,31 @@ func (s *scanner) quoted(t *token, quote int, style byte) *pgerror.Error {
 	if style == styleUnicode {
 		return s.uescape(t)
 	}
+	if s.warn && style == styleBackslash {
+		if at := strings.IndexByte(text[quote:p], '\\'); at >= 0 {
+			s.warned = append(s.warned, escapeWarning{offset: int32(start), escape: text[quote+at+1]})
+		}
+	}
 	return nil
+}
+
+// escapeWarning is a string with an escape that is none where standard_conforming_strings is on.
+type escapeWarning struct {
+	offset int32
+	escape byte // the character behind the first backslash
+}
+
+// message is PostgreSQL's warning.
+func (w escapeWarning) message() *pgerror.Error {
+	const code = pgerror.NonstandardEscape
+	switch w.escape {
+	case '\'':
+		return pgerror.New(code, `nonstandard use of \' in a string literal`).
+			WithHint(`Use '' to write quotes in strings, or use the escape string syntax (E'...').`)
+	case '\\':
+		return pgerror.New(code, `nonstandard use of \\ in a string literal`).WithHint(`Use the escape string syntax for backslashes, e.g., E'\\'.`)
+	}
+	return pgerror.New(code, "nonstandard use of escape in a string literal").WithHint(`Use the escape string syntax for escapes, e.g., E'\r\n'.`)
 }
 
 // endOfQuote finds the quote that ends a string whose content starts at p and returns the offset

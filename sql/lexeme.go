@@ -98,7 +98,13 @@ func (s *scanner) literal(t *token) (string, *pgerror.Error) {
 		if t.sub&styleEscaped == 0 {
 			return raw[2 : len(raw)-1], nil
 		}
-		return s.unescape(t)
+		return s.unescape(t, 2)
+	case styleBackslash:
+		prefix := strings.IndexByte(raw, '\'') + 1
+		if t.sub&styleEscaped == 0 {
+			return raw[prefix : len(raw)-1], nil
+		}
+		return s.unescape(t, prefix)
 	case styleUnicode:
 		body, err := s.joinParts(raw[2:], t)
 		if err != nil {
@@ -180,11 +186,11 @@ func firstChar(s string) string {
 	return s[:n]
 }
 
-// unescape applies the backslash escapes of an E” string.
-func (s *scanner) unescape(t *token) (string, *pgerror.Error) {
+// unescape applies the backslash escapes of a string whose content begins at prefix.
+func (s *scanner) unescape(t *token, prefix int) (string, *pgerror.Error) {
 	raw := s.text[t.start:t.end]
 	b := make([]byte, 0, len(raw))
-	for p := 2; ; {
+	for p := prefix; ; {
 		if err := s.step(); err != nil {
 			return "", err
 		}

@@ -70,7 +70,7 @@ func withParser[T any](st *Statement, m *Meter, parse func(*parser) (T, error)) 
 	p := parsers.Get().(*parser)
 	var node, none T
 	var err error
-	if e := p.reset(st.Text, st.base, st.tail, st.semicolon, m); e != nil {
+	if e := p.reset(st, m); e != nil {
 		err = e
 	} else {
 		node, err = parse(p)

@@ -48,12 +48,11 @@ const (
 	maxOperators = 100_000
 )
 
-// reset gives the parser a statement's text; base and tail are characters of the query text before its
-// start and its end mark.
-func (p *parser) reset(text string, base, tail int, semicolon bool, m *Meter) *pgerror.Error {
-	p.scanner = newScanner(text, base, m)
-	p.toks, p.pos, p.tail, p.semicolon = p.toks[:0], 0, tail, semicolon
-	p.ascii, p.at, p.chars = isASCII(text), 0, 0
+// reset gives the parser a statement's text.
+func (p *parser) reset(st *Statement, m *Meter) *pgerror.Error {
+	p.scanner = newScanner(st.Text, st.base, st.Strings, m)
+	p.toks, p.pos, p.tail, p.semicolon = p.toks[:0], 0, st.tail, st.semicolon
+	p.ascii, p.at, p.chars = isASCII(st.Text), 0, 0
 	p.partial.at = -1
 	p.depth, p.queries, p.ops, p.err, p.itemDepth, p.similarDepth, p.bareCall = 0, 0, 0, nil, 0, 0, false
 	p.refused, p.parts = nil, nil // a tree keeps its names

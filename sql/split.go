@@ -25,6 +25,8 @@ type Lexer struct {
 	err   error // why the whole text is refused
 	ascii bool
 	meter *Meter
+	mode  Strings
+	warn  bool
 	// chars characters precede byte at: the cursor of position.
 	at, chars int
 }
@@ -36,6 +38,17 @@ func NewLexer() *Lexer { return &Lexer{} }
 // is no longer used.
 func (l *Lexer) UseMeter(m *Meter) { l.meter = m }
 
+// UseStrings sets how the texts to come are read, and whether Warnings are noted.
+func (l *Lexer) UseStrings(mode Strings, warn bool) { l.mode, l.warn = mode, warn }
+
+// Warnings returns, and forgets, those of nonstandard escapes in the statements since the last call.
+func (l *Lexer) Warnings(send func(*pgerror.Error)) {
+	for _, w := range l.scan.warned {
+		send(w.message().At(l.position(int(w.offset))))
+	}
+	l.scan.warned = l.scan.warned[:0]
+}
+
 // MaxKey is the length of the longest plan cache key.
 const MaxKey = 1 << 20
 
@@ -44,7 +57,9 @@ const keepTokens = 1 << 16
 
 // Reset makes the Lexer start over with a text, which it reads without copying.
 func (l *Lexer) Reset(text string) {
-	l.scan = newScanner(text, 0, l.meter)
+	warned := l.scan.warned[:0]
+	l.scan = newScanner(text, 0, l.mode, l.meter)
+	l.scan.warn, l.scan.warned = l.warn, warned
 	l.at, l.chars = 0, 0
 	l.err = nil
 	l.dropLarge()
@@ -62,6 +77,9 @@ func (l *Lexer) Reset(text string) {
 func (l *Lexer) dropLarge() {
 	if cap(l.toks) > keepTokens {
 		l.toks, l.slots = nil, slotter{}
+	}
+	if cap(l.scan.warned) > keepTokens {
+		l.scan.warned = nil
 	}
 	if cap(l.lits) > keepTokens {
 		l.lits = nil
@@ -120,6 +138,7 @@ func (l *Lexer) nextStatement() (*Statement, error) {
 	l.stmt = Statement{
 		Text:      l.scan.text[first.start:last.end],
 		Offset:    int(first.start),
+		Strings:   l.mode,
 		base:      l.position(int(first.start)) - 1,
 		tail:      l.position(int(end)) - 1,
 		semicolon: semicolon,

@@ -39,6 +39,7 @@ type Statement struct {
 	Text     string    // this statement's own text, trimmed of blanks and comments
 	Offset   int       // byte offset of Text in the query text
 	Params   int       // the highest $n
+	Strings  Strings   // how it is read
 
 	parse func() (ast.Statement, error) // of a statement that another front end has read; nil: Parse parses Text
 

@@ -188,7 +188,7 @@ func cursorRows(s *scan) error {
 	}
 	for _, c := range s.view.Cursors() {
 		err := s.emit(col{"name", text(c.Name)}, col{"statement", text(c.Statement)}, col{"is_holdable", boolean(c.Holdable)},
-			col{"is_binary", boolean(false)}, col{"is_scrollable", boolean(c.Scrollable)}, col{"creation_time", instant(c.At)})
+			col{"is_binary", boolean(c.Binary)}, col{"is_scrollable", boolean(c.Scrollable)}, col{"creation_time", instant(c.At)})
 		if err != nil {
 			return err
 		}

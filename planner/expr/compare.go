@@ -210,6 +210,8 @@ func compareFloat(l, r float64) int {
 type IsDistinct struct {
 	L, R  Scalar
 	Class types.Type
+	// Equal compares instead of Class if = is a function for these types: it is over a row of its own, of L and R.
+	Equal Scalar
 	Not   bool
 }
 
@@ -227,7 +229,18 @@ func (d *IsDistinct) Eval(ev *Context, in types.Row) (types.Datum, error) {
 		return types.Null, err
 	}
 	distinct := l.IsNull() != r.IsNull()
-	if !l.IsNull() && !r.IsNull() {
+	switch {
+	case l.IsNull() || r.IsNull():
+	case d.Equal != nil:
+		pair := ev.push(2)
+		defer ev.pop(2)
+		pair[0], pair[1] = l, r
+		equal, err := d.Equal.Eval(ev, pair)
+		if err != nil {
+			return types.Null, err
+		}
+		distinct = equal.IsNull() || !equal.Bool()
+	default:
 		order, err := compareDatums(l, r, d.Class)
 		if err != nil {
 			return types.Null, err

@@ -34,8 +34,10 @@ type (
 		Index int
 		Param int // 1-based parameter number, 0 for a literal
 		Slot  int // the literal's, when Param is 0
-		Typ   types.Type
-		Pos   int
+		// Cursor is the 1-based number of a part of a cursor's position, 0 for a parameter or literal.
+		Cursor int
+		Typ    types.Type
+		Pos    int
 	}
 	// CaseValue is the value that the enclosing Case or NullIf computed once.
 	CaseValue struct{ Typ types.Type }

@@ -61,7 +61,7 @@ func leakproofNode(s Scalar) bool {
 	case *Compare:
 		return builtin.LeakproofComparison(s.Class)
 	case *IsDistinct:
-		return builtin.LeakproofComparison(s.Class)
+		return s.Equal == nil && builtin.LeakproofComparison(s.Class)
 	case *RowCompare:
 		return leakproofComparisons(s.Classes)
 	case *Between:

@@ -290,6 +290,8 @@ func (p *Printer) input(i *Input) {
 	switch {
 	case i.Param > 0:
 		p.WriteString("$" + strconv.Itoa(i.Param))
+	case i.Cursor > 0:
+		p.WriteString("CURRENT OF")
 	case i.Slot < len(p.Inputs):
 		if i.Typ.Category() == types.CategoryNumeric {
 			p.WriteString(p.Inputs[i.Slot])

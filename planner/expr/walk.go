@@ -345,7 +345,7 @@ func EqualBy(a, b Scalar, same func(a, b *Subquery) bool) bool {
 		return ok && a.Typ == b.Typ && sameConst(a, b)
 	case *Input:
 		b, ok := b.(*Input)
-		return ok && a.Param == b.Param && a.Slot == b.Slot && a.Typ == b.Typ
+		return ok && a.Param == b.Param && a.Slot == b.Slot && a.Cursor == b.Cursor && a.Typ == b.Typ
 	case *CaseValue:
 		_, ok := b.(*CaseValue)
 		return ok

@@ -202,10 +202,13 @@ func (w *writer) notification(m *notify.Message) error {
 }
 
 // noticeSeverity distinguishes warnings from notices by their class: 01, 0L for access items without a grantor, and 25 for statements
-// that have no effect in the current transaction state.
+// that have no effect in the current transaction state. Of class 22 only nonstandard escapes are warned of.
 func noticeSeverity(code pgerror.Code) string {
 	switch code[:2] {
 	case "01", "0L", "25":
+		return "WARNING"
+	}
+	if code == pgerror.NonstandardEscape {
 		return "WARNING"
 	}
 	return "NOTICE"

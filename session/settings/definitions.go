@@ -56,7 +56,7 @@ func reportedSettings() []*definition {
 		{name: "server_encoding", initial: "UTF8", fixed: true, note: "Shows the server (database) character set encoding."},
 		{name: "server_version", fixed: true, note: "Shows the server version."},
 		{name: SessionAuthorization, role: true, apply: applySessionAuthorization, note: "Sets the session user name."},
-		{name: "standard_conforming_strings", initial: "on", check: onlyOn, note: "Causes '...' strings to treat backslashes literally."},
+		{name: "standard_conforming_strings", initial: "on", check: CheckBool, apply: applyConformingStrings, note: "Causes '...' strings to treat backslashes literally."},
 		{name: "TimeZone", initial: "UTC", check: checkTimeZone, apply: applyTimeZone, note: "Sets the time zone for displaying and interpreting time stamps."},
 	}
 }
@@ -109,7 +109,7 @@ func acceptedSettings() []*definition {
 		{name: "maintenance_work_mem", initial: "64MB", check: memory(1<<10, 1024, math.MaxInt32).check, note: "Accepted: no effect."},
 		{name: "synchronize_seqscans", initial: "on", check: CheckBool, note: "Scans are in key order: no effect."},
 		{name: "quote_all_identifiers", initial: "off", check: CheckBool, note: "Accepted: no effect."},
-		{name: "escape_string_warning", initial: "on", check: CheckBool, note: "Accepted: no effect."},
+		{name: "escape_string_warning", initial: "on", check: CheckBool, apply: applyEscapeWarning, note: "Warn about backslash escapes in ordinary string literals."},
 		{name: "default_with_oids", initial: "off", check: onlyOff, note: "Tables have no OIDs."},
 		{name: "check_function_bodies", initial: "on", check: CheckBool, note: "Accepted: there are no user functions."},
 		{name: "xmloption", initial: "content", check: checkEnum("content", "document"), note: "Accepted: there is no xml type."},
@@ -272,12 +272,14 @@ func applyByteaOutput(s *Settings, value string) error {
 	return nil
 }
 
-func onlyOn(value string) (string, error) {
-	v, err := CheckBool(value)
-	if err == nil && v != "on" {
-		err = pgerror.Unsupported("standard_conforming_strings = off", "Write E'…' for strings with backslash escapes.")
-	}
-	return v, err
+func applyConformingStrings(s *Settings, value string) error {
+	s.BackslashStrings = value == "off"
+	return nil
+}
+
+func applyEscapeWarning(s *Settings, value string) error {
+	s.EscapeStringWarning = value == "on"
+	return nil
 }
 
 func checkPasswordEncryption(value string) (string, error) {

@@ -43,6 +43,8 @@ type Settings struct {
 	SearchPath                                  []string // without "$user"
 	Modes                                       Modes    // of transactions to come
 	MySQL                                       bool     // the client's texts are MySQL's
+	BackslashStrings                            bool     // standard_conforming_strings is off
+	EscapeStringWarning                         bool     // warn of backslashes in strings then
 	RowSecurityOff                              bool     // statements that policies affect are refused
 	GenericPlans                                bool     // the values of an execution do not decide its plan
 	// MaxWorkers is max_parallel_workers, WorkersPerGather and ParallelSetupCost are the parameters of these names.

@@ -129,7 +129,6 @@ func TestRefused(t *testing.T) {
 		{"datestyle", "ISO, SQL", "22023"},
 		{"timezone", "Atlantis", "22023"},
 		{"client_encoding", "LATIN1", "22023"},
-		{"standard_conforming_strings", "off", "0A000"},
 		{"default_with_oids", "on", "0A000"},
 		{"synchronize_seqscans", "sometimes", "22023"},
 	} {

@@ -22,7 +22,8 @@ type Env struct {
 	Sequences Sequences
 	Catalog   Catalog
 	Routines  Routines
-	Rand      *Rand // the session's random(); nil: one seeded for this Env at first use
+	Cursors   Cursors // nil: there are none
+	Rand      *Rand   // the session's random(); nil: one seeded for this Env at first use
 
 	// Memory counts large values (budget.go); nil: they are not counted.
 	Memory *memory.Account
@@ -71,6 +72,13 @@ type SessionInfo interface {
 	Notify(channel, payload string) error
 	ListeningChannels() []string
 	NotificationQueueUsage() float64
+}
+
+// Cursors tells where the session's cursors are, for WHERE CURRENT OF.
+type Cursors interface {
+	// CurrentKey returns the primary key of the row of a table from which the cursor's current row comes; nil: it comes from none, as in
+	// an outer join. Errors: 34000, 24000.
+	CurrentKey(cursor string, table uint64, tableName string) (types.Row, error)
 }
 
 // Sequences implements the sequence functions. Relations are regclass values, by OID.

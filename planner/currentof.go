@@ -1,0 +1,124 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// CursorKey is a column of the primary key of the row that a cursor is on.
+type CursorKey struct {
+	Cursor string
+	Table  *catalog.TableDescriptor
+	Column int // its place in the key
+}
+
+// Position says where the rows of a cursor's query have the primary key of a table that they come from: its place among Plan.Keys.
+type Position struct {
+	Table     uint64
+	At, Width int
+}
+
+// value returns the column's value; NULL: the cursor's row comes from no row of the table.
+func (k *CursorKey) value(env *builtin.Env) (types.Datum, error) {
+	if env.Cursors == nil {
+		return types.Null, pgerror.New(pgerror.InvalidCursorName, "cursor \"%s\" does not exist", k.Cursor)
+	}
+	key, err := env.Cursors.CurrentKey(k.Cursor, k.Table.ID, k.Table.Name)
+	if err != nil || key == nil {
+		return types.Null, err
+	}
+	if k.Column >= len(key) {
+		return types.Null, pgerror.New(pgerror.InternalError, "the key of cursor \"%s\" has %d columns", k.Cursor, len(key))
+	}
+	return key[k.Column], nil
+}
+
+// currentRow binds WHERE CURRENT OF as the comparison of the target's primary key with that of the cursor's row.
+func (b *binder) currentRow(e *ast.CurrentOf, scan *scanRel) ([]expr.Scalar, error) {
+	var conds []expr.Scalar
+	for i, ord := range keyOrdinals(scan.table) {
+		t := scan.table.Columns[ord].Type
+		b.currentOf = append(b.currentOf, CursorKey{Cursor: e.Cursor, Table: scan.table, Column: i})
+		in := &expr.Input{Index: -1, Cursor: len(b.currentOf), Typ: t}
+		cond, err := b.operator("=", b.column(scan.cols[ord], 0), in, int(e.Pos))
+		if err != nil {
+			return nil, err
+		}
+		conds = append(conds, cond)
+	}
+	return conds, nil
+}
+
+// keyOrdinals returns the places of the columns of the primary key, a hidden one included.
+func keyOrdinals(t *catalog.TableDescriptor) []int {
+	var out []int
+	for i := range t.Primary.Columns {
+		out = append(out, t.Ordinal(t.Primary.Columns[i].ColumnID))
+	}
+	return out
+}
+
+// cursorPositions has a cursor's query yield the keys of its rows behind its columns: of the tables that it locks, or of the one table
+// that it reads.
+func (b *binder) cursorPositions(q *query) []Position {
+	if q.sel == nil || q.combined || q.sel.lockObstacle() != "" {
+		return nil
+	}
+	scans, _ := positioned(q.root)
+	visible := len(q.cols)
+	available := outputSet(q.root)
+	var out []Position
+	for _, s := range scans {
+		ordinals := keyOrdinals(s.table)
+		p := Position{Table: s.table.ID, At: len(q.cols) - visible, Width: len(ordinals)}
+		for _, ord := range ordinals {
+			if !available.has(s.cols[ord]) {
+				return nil
+			}
+			q.cols = append(q.cols, outCol{id: s.cols[ord], name: s.table.Columns[ord].Name})
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// positioned returns the tables whose rows the rows of a query stand for: those that are locked, else the only one that is read.
+func positioned(r rel) (scans []*scanRel, locked bool) {
+	switch r := r.(type) {
+	case *lockRel:
+		scans, locked = positioned(r.input)
+		if !locked {
+			scans = nil
+		}
+		return append(scans, r.targets...), true
+	case *scanRel:
+		if r.table.Kind == catalog.KindTable {
+			return []*scanRel{r}, false
+		}
+	case *filterRel:
+		return positioned(r.input)
+	case *projectRel:
+		return positioned(r.input)
+	case *barrierRel:
+		return positioned(r.input)
+	case *sortRel:
+		return positioned(r.input)
+	case *limitRel:
+		return positioned(r.input)
+	}
+	return nil, false
+}
+
+// simpleScan reports whether a plan reads one table, in the order in which it yields its rows.
+func simpleScan(n Node) bool {
+	switch n.(type) {
+	case *Sort, *TopN:
+		return false
+	}
+	children := n.Children()
+	return len(children) == 0 || len(children) == 1 && simpleScan(children[0])
+}
