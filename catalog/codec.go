@@ -10,8 +10,10 @@ import (
 
 // formatVersion is the layout of the catalog's keys and values: docs/format/catalog.md.
 const (
-	formatVersion = "4"
-	// formatWithoutCollations is the layout before, in which all keys of indexes ordered text by its bytes. An older server would not find
+	formatVersion = "5"
+	// formatWithoutKeys is the layout before, in which no table had foreign keys. An older server would not obey them.
+	formatWithoutKeys = "4"
+	// formatWithoutCollations is the layout before that, in which all keys of indexes ordered text by its bytes. An older server would not find
 	// keys that are ordered otherwise.
 	formatWithoutCollations = "3"
 	// formatWithoutPolicies is the layout before that. What was added since has keys and fields of its own: policies, types that users make,

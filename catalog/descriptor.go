@@ -54,7 +54,10 @@ type TableDescriptor struct {
 	Indexes      []IndexDescriptor
 	NextIndexID  uint32
 	Checks       []CheckDescriptor
-	Observers    []ObserverDescriptor `json:",omitempty"` // by ID
+	ForeignKeys  []ForeignKeyDescriptor `json:",omitempty"` // by OID
+	// Referencing are the ids of other tables that have foreign keys to this one.
+	Referencing []uint64             `json:",omitempty"`
+	Observers   []ObserverDescriptor `json:",omitempty"` // by ID
 	// RowSecurity: the policies decide about rows, for the owner as well if ForceRowSecurity.
 	RowSecurity      bool               `json:",omitempty"`
 	ForceRowSecurity bool               `json:",omitempty"`
@@ -266,6 +269,11 @@ func (t *TableDescriptor) Clone() *TableDescriptor {
 		c.Indexes[i] = c.Indexes[i].clone()
 	}
 	c.Checks = slices.Clone(t.Checks)
+	c.ForeignKeys = slices.Clone(t.ForeignKeys)
+	for i := range c.ForeignKeys {
+		c.ForeignKeys[i] = c.ForeignKeys[i].clone()
+	}
+	c.Referencing = slices.Clone(t.Referencing)
 	c.Observers = slices.Clone(t.Observers)
 	for i := range c.Observers {
 		c.Observers[i] = c.Observers[i].clone()

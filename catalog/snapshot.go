@@ -346,27 +346,43 @@ func FindIndex(ctx context.Context, r Resolver, schema, name string) (*TableDesc
 	return nil, nil, nil
 }
 
-// HasConstraint reports whether a table of the schema has a PRIMARY KEY, UNIQUE or CHECK constraint of
-// that name; schema "" searches the path.
-func HasConstraint(ctx context.Context, r Resolver, schema, name string) (bool, error) {
+// NamedConstraint is a constraint that SET CONSTRAINTS can name.
+type NamedConstraint struct {
+	OID        uint32
+	Deferrable bool
+}
+
+// ConstraintsNamed lists the constraints of tables of that name in a schema; schema "" means the first schema of the path that has one.
+func ConstraintsNamed(ctx context.Context, r Resolver, schema, name string) ([]NamedConstraint, error) {
 	all, err := r.Relations(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	schemas := []string{schema}
 	if schema == "" {
 		schemas = Path(r)
 	}
-	for _, t := range all {
-		if !slices.Contains(schemas, t.Schema) || t.Kind != KindTable {
-			continue
+	for _, schema := range schemas {
+		var found []NamedConstraint
+		for _, t := range all {
+			if t.Schema != schema || t.Kind != KindTable {
+				continue
+			}
+			if ix := t.IndexNamed(name); ix != nil && ix.Constraint {
+				found = append(found, NamedConstraint{OID: ix.OID})
+			}
+			for i := range t.Checks {
+				if t.Checks[i].Name == name {
+					found = append(found, NamedConstraint{OID: t.Checks[i].OID})
+				}
+			}
+			if k := t.ForeignKeyNamed(name); k != nil {
+				found = append(found, NamedConstraint{OID: k.OID, Deferrable: k.Deferrable})
+			}
 		}
-		if ix := t.IndexNamed(name); ix != nil && ix.Constraint {
-			return true, nil
-		}
-		if slices.ContainsFunc(t.Checks, func(c CheckDescriptor) bool { return c.Name == name }) {
-			return true, nil
+		if len(found) > 0 {
+			return found, nil
 		}
 	}
-	return false, nil
+	return nil, nil
 }

@@ -35,6 +35,9 @@ func (r *run) alter(ctx context.Context, n *ast.AlterTable) error {
 	if err := requireAlterable(t, n); err != nil {
 		return err
 	}
+	if _, err := r.closeParents(ctx, t, addedBy(n.Commands)); err != nil {
+		return err
+	}
 	if needs := r.dataCommands(ctx, t, n.Commands); needs > 0 {
 		if t, err = r.exclusive(ctx, t, needs); err != nil {
 			return err
@@ -59,6 +62,18 @@ func (r *run) current(ctx context.Context, t *catalog.TableDescriptor) (*catalog
 		return t, err
 	}
 	return now, nil
+}
+
+// withKeysOf returns t with the foreign keys that the descriptor has now: others than those of t have been dropped. It keeps the index ids that
+// exclusive has reserved.
+func (r *run) withKeysOf(ctx context.Context, t *catalog.TableDescriptor) (*catalog.TableDescriptor, error) {
+	now, err := r.current(ctx, t)
+	if err != nil || now == t {
+		return t, err
+	}
+	c := t.Clone()
+	c.Version, c.WriterVersion, c.ForeignKeys, c.Referencing = now.Version, now.WriterVersion, now.ForeignKeys, now.Referencing
+	return c, nil
 }
 
 func requireAlterable(t *catalog.TableDescriptor, n *ast.AlterTable) error {
@@ -188,7 +203,7 @@ func (r *run) alterAddConstraint(ctx context.Context, t *catalog.TableDescriptor
 	case ast.Unique:
 		return r.addUnique(ctx, t, c)
 	}
-	return foreignKeys().At(c.Position())
+	return r.addForeignKey(ctx, t, c)
 }
 
 func (r *run) addUnique(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) error {
@@ -293,7 +308,21 @@ func (r *run) alterDropConstraint(ctx context.Context, t *catalog.TableDescripto
 			return r.update(ctx, t, next, false)
 		}
 	}
+	if t.ForeignKeyNamed(n.Name) != nil {
+		return r.dropForeignKey(ctx, t, n.Name)
+	}
 	ix := t.IndexNamed(n.Name)
+	if ix != nil && ix.Constraint {
+		oid, what := ix.OID, "constraint "+ix.Name+" on table "+t.Name
+		err := r.dropReferences(ctx, t, what, "index "+ix.Name, n.Cascade, func(k *catalog.ForeignKeyDescriptor) bool { return k.ParentIndex == oid })
+		if err != nil {
+			return err
+		}
+		if t, err = r.withKeysOf(ctx, t); err != nil {
+			return err
+		}
+		next = t.Clone()
+	}
 	switch {
 	case ix == nil || !ix.Constraint:
 		if n.IfExists {

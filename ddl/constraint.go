@@ -48,7 +48,7 @@ func constraintNamed(t *catalog.TableDescriptor, name string) bool {
 			return true
 		}
 	}
-	return false
+	return t.ForeignKeyNamed(name) != nil
 }
 
 // columnNames lists the distinct columns that an expression over one table names.

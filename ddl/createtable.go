@@ -42,6 +42,13 @@ func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, erro
 	if err := r.requireNoType(ctx, schema, n.Name.Name); err != nil {
 		return "", err
 	}
+	if closed, err := r.closeParents(ctx, nil, constraintsOf(n)); err != nil {
+		return "", err
+	} else if len(closed) > 0 && r.alone {
+		if err := r.begin(ctx); err != nil {
+			return "", err
+		}
+	}
 	b, err := r.newBuilder(ctx, schema, n.Name.Name)
 	if err != nil {
 		return "", err
@@ -219,11 +226,13 @@ func (b *builder) addConstraint(ctx context.Context, c *ast.TableConstraint) err
 		b.t.Checks = append(b.t.Checks, check)
 		return nil
 	}
-	return foreignKeys().At(c.Position())
-}
-
-func foreignKeys() *pgerror.Error {
-	return pgerror.Unsupported("FOREIGN KEY", "Leave REFERENCES out; check the other table in the transaction that writes.")
+	k, _, err := b.run.newForeignKey(ctx, b.t, c)
+	if err != nil {
+		return err
+	}
+	k.NotValid = false // There are no rows.
+	b.t.ForeignKeys = append(b.t.ForeignKeys, k)
+	return nil
 }
 
 func multiplePrimaryKeys(table string) *pgerror.Error {
@@ -341,6 +350,14 @@ func (b *builder) create(ctx context.Context) error {
 	}
 	if err := b.run.create(ctx, b.t); err != nil {
 		return err
+	}
+	for i := range b.t.ForeignKeys {
+		if err := b.look(ctx); err != nil {
+			return err
+		}
+		if err := b.linkParents(ctx, b.t, b.t.ForeignKeys[i].Parent); err != nil {
+			return err
+		}
 	}
 	if b.CreateRange != nil && !b.t.Temporary() {
 		if err := b.place(ctx); err != nil {

@@ -96,6 +96,8 @@ type dropping struct {
 	observers []observerUse
 	// policies are those, of tables that stay, whose conditions name a target.
 	policies []policyUse
+	// references are the foreign keys, of tables that stay, to a target.
+	references []catalog.Reference
 	// rows are what depends on row types, but for views.
 	rows []rowTypeUses
 	// others describes what has been dropped already.
@@ -194,6 +196,9 @@ func (d *dropping) collect(ctx context.Context) error {
 	if err := d.findDefaults(ctx); err != nil {
 		return err
 	}
+	if err := d.findReferences(ctx); err != nil {
+		return err
+	}
 	for _, t := range append(slices.Clone(d.targets), d.dependents...) {
 		users, err := d.r.observersOn(ctx, t.ID)
 		if err != nil {
@@ -280,6 +285,15 @@ func (d *dropping) execute(ctx context.Context) error {
 	for _, t := range d.dependents {
 		others = append(others, "view "+t.Name)
 	}
+	for _, ref := range d.references {
+		others = append(others, referenceText(ref))
+	}
+	if err := d.r.dropAll(ctx, d.references); err != nil {
+		return err
+	}
+	if err := d.unlinkTargets(ctx); err != nil {
+		return err
+	}
 	for _, use := range d.observers {
 		others = append(others, "observer "+use.observer.Name+" on table "+use.table.Name)
 		if err := d.removeObserver(ctx, use); err != nil {
@@ -348,6 +362,14 @@ func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {
 		case ix.Constraint:
 			return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop index %s because constraint %s on table %s requires it", ix.Name, ix.Name, t.Name).
 				WithHint("You can drop constraint " + ix.Name + " on table " + t.Name + " instead.")
+		}
+		oid := ix.OID
+		err = r.dropReferences(ctx, t, "index "+ix.Name, "index "+ix.Name, n.Cascade, func(k *catalog.ForeignKeyDescriptor) bool { return k.ParentIndex == oid })
+		if err != nil {
+			return err
+		}
+		if t, err = r.current(ctx, t); err != nil {
+			return err
 		}
 		if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: ix.ID}); err != nil {
 			return err

@@ -25,12 +25,16 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 		return err
 	}
 	id := t.Columns[ord].ID
+	t, err := r.dropColumnKeys(ctx, t, n, id)
+	if err != nil {
+		return err
+	}
+	ord = t.Ordinal(id)
 	if holdsColumn(&t.Primary, id) {
 		// The rows must lie elsewhere before the column goes.
 		if err := r.dropPrimaryKey(ctx, t); err != nil {
 			return err
 		}
-		var err error
 		if t, err = r.current(ctx, t); err != nil {
 			return err
 		}
@@ -65,6 +69,29 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 		return err
 	}
 	return r.requireNoFieldUses(ctx, n.Name, "column "+n.Name+" of table "+t.Name, false)
+}
+
+// dropColumnKeys drops the foreign keys over a column, and, if cascade permits it, those to it.
+func (r *run) dropColumnKeys(ctx context.Context, t *catalog.TableDescriptor, n *ast.DropColumn, id uint32) (*catalog.TableDescriptor, error) {
+	what := "column " + n.Name + " of table " + t.Name
+	err := r.dropReferences(ctx, t, what, what, n.Cascade, func(k *catalog.ForeignKeyDescriptor) bool {
+		return slices.Contains(k.ParentColumns, id) && !(k.Parent == t.ID && slices.Contains(k.Columns, id) && t.ForeignKeyNamed(k.Name) != nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if t, err = r.withKeysOf(ctx, t); err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(t.ForeignKeys, func(k catalog.ForeignKeyDescriptor) bool { return slices.Contains(k.Columns, id) })
+		if at < 0 {
+			return t, nil
+		}
+		if err := r.dropForeignKey(ctx, t, t.ForeignKeys[at].Name); err != nil {
+			return nil, err
+		}
+	}
 }
 
 func holdsColumn(ix *catalog.IndexDescriptor, id uint32) bool {

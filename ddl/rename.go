@@ -137,6 +137,10 @@ func (r *run) renameConstraint(ctx context.Context, t *catalog.TableDescriptor, 
 			return r.update(ctx, t, next, false)
 		}
 	}
+	if k := next.ForeignKeyNamed(n.From); k != nil {
+		k.Name = n.To
+		return r.update(ctx, t, next, false)
+	}
 	ix := next.IndexNamed(n.From)
 	if ix == nil || !ix.Constraint {
 		return pgerror.New(pgerror.UndefinedObject, "constraint %q for table %q does not exist", n.From, t.Name).At(n.Position())

@@ -2,10 +2,12 @@ package ddl
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -50,10 +52,16 @@ func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
 		if err != nil {
 			return err
 		}
+		tables = append(tables, t)
+	}
+	tables, err := r.withReferencing(ctx, tables, n.Cascade)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
 		if err := requireUnobserved(t, "TRUNCATE", "Use DELETE, which notifies observers of every row, or drop its observers first."); err != nil {
 			return err
 		}
-		tables = append(tables, t)
 	}
 	for i, t := range tables {
 		// Nothing is read, so rows that have changed since the snapshot are removed too.
@@ -85,6 +93,37 @@ func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
 		}
 	}
 	return nil
+}
+
+// withReferencing adds the tables that reference those to be emptied, or fails if there are some and cascade is not set.
+func (r *run) withReferencing(ctx context.Context, tables []*catalog.TableDescriptor, cascade bool) ([]*catalog.TableDescriptor, error) {
+	listed := func(id uint64) bool {
+		return slices.ContainsFunc(tables, func(t *catalog.TableDescriptor) bool { return t.ID == id })
+	}
+	for i := 0; i < len(tables); i++ {
+		t := tables[i]
+		all, err := catalog.ReferencesTo(ctx, r.r, t)
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range all {
+			child := ref.Table
+			if listed(child.ID) {
+				continue
+			}
+			if !cascade {
+				return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot truncate a table referenced in a foreign key constraint").
+					WithDetail("Table %q references %q.", child.Name, t.Name).
+					WithHint("Truncate table \"" + child.Name + "\" at the same time, or use TRUNCATE ... CASCADE.")
+			}
+			r.notice(pgerror.SuccessfulCompletion, "truncate cascades to table %q", child.Name)
+			if !r.access.Superuser() && r.access.Relation(child, acl.Truncate, false) == 0 {
+				return nil, planner.RelationDenied(child)
+			}
+			tables = append(tables, child)
+		}
+	}
+	return tables, nil
 }
 
 func (r *run) truncateOne(ctx context.Context, t *catalog.TableDescriptor, restart bool) error {

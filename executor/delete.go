@@ -17,6 +17,7 @@ type deleteRows struct {
 func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
 	w := newTableWriter(ex, n.Table, nil, nil, n.Observed)
 	w.sink.direct = n.Direct
+	w.keys = ex.queueFor(n.References)
 	o := &deleteRows{
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow), width: len(n.Table.Columns),
 	}

@@ -39,6 +39,7 @@ type execution struct {
 	together  bool
 	pending   map[string][]byte
 	finishing []*modify
+	keys      *keyChecks // of foreign keys; nil: none is concerned
 	changed   changedRows
 	workTable map[int]*workTable
 	subplans  []*subplan

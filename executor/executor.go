@@ -20,6 +20,12 @@ type Txn interface {
 	AcquireLocks(ctx context.Context, opts percolator.LockOptions, keys ...[]byte) (skipped []bool, err error)
 	// LockNew is percolator.Txn's.
 	LockNew(ctx context.Context, keys ...[]byte) (taken int, err error)
+	// CheckNew is percolator.Txn's.
+	CheckNew(ctx context.Context) error
+	// BeginLocking is percolator.Txn's.
+	BeginLocking()
+	// AsideNow is percolator.Txn's.
+	AsideNow(ctx context.Context, f func(r percolator.Reader) error) error
 	// VerifyNew is percolator.Txn's.
 	VerifyNew(ctx context.Context) error
 	// MergeRuns is percolator.Txn's.
@@ -60,6 +66,8 @@ type Runtime struct {
 	// Txn is pessimistic. A key may then turn out to have changed since it was read, and the statement fails with
 	// percolator.ErrRestartStatement.
 	Lock bool
+	// Deferred are the transaction's deferred checks of foreign keys; nil: none is deferred.
+	Deferred *DeferredKeys
 	// Hop is the length of the chain of observers that the changes continue: 0 for those of clients.
 	Hop uint8
 	// GroupSize is the number of rows that operators with inner batches process together; 0: default. Tests set 1.

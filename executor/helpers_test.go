@@ -125,6 +125,12 @@ func (t *memTxn) Notify(set *mvcc.NotifySet) {
 
 func (t *memTxn) VerifyNew(context.Context) error { return nil }
 
+func (t *memTxn) CheckNew(context.Context) error { return t.commitError() }
+
+func (t *memTxn) BeginLocking() {}
+
+func (t *memTxn) AsideNow(_ context.Context, f func(percolator.Reader) error) error { return f(t) }
+
 func (t *memTxn) MergeRuns(context.Context) error { return nil }
 
 // LockNew locks the keys and looks for the first that may not be inserted.

@@ -25,6 +25,7 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error
 	}
 	w := newTableWriter(ex, n.Table, n.Checks, changed, n.Observed)
 	w.sink.direct = n.Direct
+	w.keys = ex.queueFor(n.References)
 	o := &insert{
 		row:      make(types.Row, len(n.Table.Columns)),
 		gather:   n.Gather,

@@ -26,6 +26,14 @@ func NewInserter(t *catalog.TableDescriptor, checks []planner.Check, o *planner.
 	return in
 }
 
+// Enforce makes the rows subject to foreign keys: Flush checks them.
+func (in *Inserter) Enforce(refs *planner.References) {
+	if refs != nil {
+		in.writer.keys = in.ex.queueFor(refs)
+		in.ex.keys.resume = true
+	}
+}
+
 // Insert stores a full row in the order of the table's columns. A hidden rowid is NULL and is assigned here; constraints
 // are checked and index entries are written. row is not kept. A unique violation is returned here, or by the next Flush,
 // under EagerUnique, and otherwise by the commit.
@@ -49,7 +57,12 @@ func (in *Inserter) Insert(ctx context.Context, row types.Row) error {
 }
 
 // Flush finishes the checks under way; call it after the last row.
-func (in *Inserter) Flush(ctx context.Context) error { return in.writer.sink.finish(ctx) }
+func (in *Inserter) Flush(ctx context.Context) error {
+	if err := in.writer.sink.finish(ctx); err != nil {
+		return err
+	}
+	return in.ex.keys.run(ctx)
+}
 
 // Rows is the number of rows inserted.
 func (in *Inserter) Rows() int64 { return in.rows }

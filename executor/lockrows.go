@@ -10,14 +10,15 @@ import (
 )
 
 // lockRows locks the rows that pass (FOR UPDATE and its kind), in groups that grow; one by one where a
-// LIMIT above may stop early, so that no row is locked that is not shown. There are two strengths of
-// locks: FOR NO KEY UPDATE is FOR UPDATE, FOR KEY SHARE is FOR SHARE.
+// LIMIT above may stop early, so that no row is locked that is not shown. What the strengths lock is stated
+// at planner.LockTarget.
 type lockRows struct {
-	ex      *execution
-	input   Operator
-	targets []planner.LockTarget
-	opts    percolator.LockOptions
-	cut     bool
+	ex       *execution
+	input    Operator
+	targets  []planner.LockTarget
+	strength string
+	opts     percolator.LockOptions
+	cut      bool
 
 	rows   rowBuffer
 	at     int
@@ -32,7 +33,7 @@ type lockRows struct {
 
 func newLockRows(ex *execution, input Operator, n *planner.LockRows) *lockRows {
 	return &lockRows{
-		ex: ex, input: input, targets: n.Targets, cut: n.Cut, rows: rowBuffer{mem: &ex.mem},
+		ex: ex, input: input, targets: n.Targets, strength: n.Strength, cut: n.Cut, rows: rowBuffer{mem: &ex.mem},
 		opts: percolator.LockOptions{
 			NoWait: n.Wait == "NOWAIT", SkipLocked: n.Wait == "SKIP LOCKED",
 			Shared: n.Strength == "SHARE" || n.Strength == "KEY SHARE",
@@ -121,7 +122,13 @@ func (o *lockRows) addKey(t *planner.LockTarget, row types.Row) error {
 	if err != nil {
 		return err
 	}
-	o.keys = append(o.keys, o.arena.Finish(key))
-	o.owners = append(o.owners, len(o.rows.rows))
+	key = o.arena.Finish(key)
+	if !t.Guarded || o.strength != "KEY SHARE" {
+		o.keys, o.owners = append(o.keys, key), append(o.owners, len(o.rows.rows))
+	}
+	if t.Guarded && (o.strength == "KEY SHARE" || o.strength == "UPDATE") {
+		guard := o.arena.Finish(rowenc.AppendGuard(o.arena.Start(), t.Table, &t.Table.Primary, key))
+		o.keys, o.owners = append(o.keys, guard), append(o.owners, len(o.rows.rows))
+	}
 	return nil
 }

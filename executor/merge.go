@@ -19,6 +19,7 @@ type merge struct {
 
 func newMerge(ex *execution, input Operator, n *planner.Merge) *merge {
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed)
+	w.keys = ex.queueFor(n.References)
 	o := &merge{
 		node: n, newRow: make(types.Row, len(n.Table.Columns)),
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), false),

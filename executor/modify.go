@@ -72,8 +72,13 @@ func (m *modify) next(ctx context.Context, run func(context.Context) error) (typ
 		}
 		if m.ex.together {
 			m.ex.finishing = append(m.ex.finishing, m)
-		} else if err := m.writer.sink.finish(ctx); err != nil {
-			return nil, err
+		} else {
+			if err := m.writer.sink.finish(ctx); err != nil {
+				return nil, err
+			}
+			if err := m.ex.keys.run(ctx); err != nil {
+				return nil, err
+			}
 		}
 		m.done = true
 	}

@@ -106,7 +106,7 @@ func (r *Runner) modify(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return r.ex.keys.run(ctx)
 }
 
 // pull takes a row from the tree.
@@ -195,6 +195,7 @@ func (r *Runner) closeTree() error {
 	}
 	r.ex.changed = changedRows{}
 	clear(r.ex.pending)
+	r.ex.keys.reset()
 	r.ex.finishing = r.ex.finishing[:0]
 	return err
 }
@@ -207,11 +208,20 @@ func (r *Runner) Affected() int64 {
 	return r.ex.modifies[len(r.ex.modifies)-1].affected
 }
 
-// Written yields the table of every change of the plan, and the number of rows of it that the run has changed.
+// Written yields the table of every change of the plan, and of those by actions of foreign keys, and the number of rows of it that the run has
+// changed. It is called before Close.
 func (r *Runner) Written() iter.Seq2[*catalog.TableDescriptor, int64] {
 	return func(yield func(*catalog.TableDescriptor, int64) bool) {
 		for _, m := range r.ex.modifies {
 			if !yield(m.writer.table, m.affected) {
+				return
+			}
+		}
+		if r.ex.keys == nil {
+			return
+		}
+		for id, rows := range r.ex.keys.changed {
+			if !yield(r.ex.keys.writers[id].table, rows) {
 				return
 			}
 		}

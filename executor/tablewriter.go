@@ -26,6 +26,7 @@ type tableWriter struct {
 	indexes []indexWriter
 	moves   bool // an update may change the primary key
 	notify  *notifier
+	keys    *keyQueue // of foreign keys; nil: none is concerned
 
 	arena          rowenc.Arena
 	oldKey, newKey []byte // scratch
@@ -128,7 +129,7 @@ func (w *tableWriter) insert(ctx context.Context, row types.Row) error {
 			return err
 		}
 	}
-	return nil
+	return w.keys.inserted(ctx, row)
 }
 
 func (w *tableWriter) insertEntry(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row) error {
@@ -154,7 +155,7 @@ func (w *tableWriter) delete(ctx context.Context, row types.Row) error {
 			return err
 		}
 	}
-	return nil
+	return w.keys.deleted(row)
 }
 
 func (w *tableWriter) remove(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row, notify notifyRef) error {
@@ -204,7 +205,7 @@ func (w *tableWriter) update(ctx context.Context, old, row types.Row) error {
 			return err
 		}
 	}
-	return nil
+	return w.keys.updated(ctx, old, row, mustBeNew)
 }
 
 func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescriptor, old, row types.Row) (err error) {

@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"slices"
-	"unsafe"
 
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
@@ -31,15 +30,6 @@ type topN struct {
 	seq   int
 }
 
-// sorted is a row with its key: rows come in order of the key, then of arrival.
-type sorted struct {
-	prefix sortPrefix
-	seq    int
-	key    types.Row // as stored by the ordering: its keys, then the row
-}
-
-const sortedBytes = int64(unsafe.Sizeof(sorted{}))
-
 // place is one row of the heap.
 type place struct {
 	sorted
@@ -58,10 +48,13 @@ func (h *topHeap) Push(x any)         { h.places = append(h.places, x.(place)) }
 func (h *topHeap) Pop() any           { panic("topN never pops") }
 
 func (h *topHeap) compare(a, b *sorted) int {
-	if c := a.prefix.compare(b.prefix); c != 0 {
-		return c
+	switch {
+	case a.prefix < b.prefix:
+		return -1
+	case a.prefix > b.prefix:
+		return 1
 	}
-	if c := h.order.compareRest(a.key, b.key); c != 0 {
+	if c := h.order.compare(a.key, b.key); c != 0 {
 		return c
 	}
 	return a.seq - b.seq

@@ -23,6 +23,7 @@ type update struct {
 
 func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed)
+	w.keys = ex.queueFor(n.References)
 	w.sink.direct = n.Direct && (n.Input.Properties().AtMostOne || !w.takesKeys())
 	o := &update{
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow),

@@ -45,6 +45,12 @@ type lockSet struct {
 	heldSpace [4]heldLock
 }
 
+// init prepares an empty set for a transaction that locks from now on.
+func (l *lockSet) init(db *DB) {
+	l.begun, l.held, l.packFrom = time.Now(), l.heldSpace[:0], db.opts.PackLocks
+	l.account = memory.NewAccount(db.opts.LockMemory, freeLockBytes)
+}
+
 // lockOverheadBytes is the cost of a lock in addition to two copies of its key: the store's entry in its table, and the
 // transaction's entry in its index. freeLockBytes is the size of a transaction's locks up to which nothing is reserved
 // from the pool.
@@ -54,6 +60,17 @@ const (
 )
 
 func lockBytes(key []byte) int64 { return lockOverheadBytes + 2*int64(len(key)) }
+
+// conflict returns the error of a transaction whose snapshot cannot advance to the newest of its locks.
+func (l *lockSet) conflict(startTS, readTS tso.Timestamp) error {
+	e := &mvcc.WriteConflictError{StartTS: startTS, ConflictingCommitTS: l.newest}
+	for i := range l.held {
+		if h := &l.held[i]; h.later(readTS) {
+			e.Key = h.key
+		}
+	}
+	return e
+}
 
 // sizeBytes is what the locks count for. The store packs them as the transaction does.
 func (l *lockSet) sizeBytes() int64 { return l.heldBytes + 2*l.packed.SizeBytes() }

@@ -30,6 +30,9 @@ func (t *Txn) moveSnapshot(ctx context.Context) error {
 // AdvanceSnapshot advances the snapshot of a pessimistic transaction to a new timestamp, if everything it has read is the same at both. It
 // fails with *mvcc.WriteConflictError if something has changed: the snapshot then stays where it is.
 func (t *Txn) AdvanceSnapshot(ctx context.Context) error {
+	if t.unrecorded {
+		return t.locks.conflict(t.startTS, t.snap.readTS)
+	}
 	ts, err := t.db.now(ctx)
 	if err != nil {
 		return err

@@ -25,6 +25,8 @@ type Txn struct {
 	locks   *lockSet // of a pessimistic transaction
 	reads   *readSet // set if the snapshot may have to advance, or to be valid until the commit
 	private privateSpans
+	// unrecorded: the snapshot cannot advance, since there are reads from before BeginLocking.
+	unrecorded bool
 
 	firstSnap snapshot
 }
@@ -48,13 +50,23 @@ func newTxn(db *DB, ts tso.Timestamp, opts TxnOptions) *Txn {
 		t.reads = &readSet{}
 	}
 	if t.locks != nil {
-		t.locks.begun, t.locks.held, t.locks.packFrom = time.Now(), t.locks.heldSpace[:0], db.opts.PackLocks
-		t.locks.account = memory.NewAccount(db.opts.LockMemory, freeLockBytes)
+		t.locks.init(db)
 	}
 	if t.reads != nil {
 		t.reads.init(db.opts.MaxReadSpans)
 	}
 	return t
+}
+
+// BeginLocking makes an optimistic transaction a pessimistic one, whose locks exclude others from now on. What it has read so far is not
+// known: where a lock would have its snapshot advance, AcquireLocks fails with *mvcc.WriteConflictError.
+func (t *Txn) BeginLocking() {
+	if t.opts.Pessimistic || t.opts.ReadOnly || t.done {
+		return
+	}
+	t.opts.Pessimistic, t.unrecorded = true, true
+	t.locks = &lockSet{loose: t.buf.len() > 0}
+	t.locks.init(t.db)
 }
 
 var (
@@ -227,6 +239,15 @@ func (t *Txn) AsideAt(ts tso.Timestamp, f func(r Reader) error) error {
 	t.snap = &snapshot{db: t.db, readTS: ts}
 	defer func() { t.snap = snap }()
 	return t.Aside(f)
+}
+
+// AsideNow is AsideAt of a new timestamp: f reads all that has been committed before the call.
+func (t *Txn) AsideNow(ctx context.Context, f func(r Reader) error) error {
+	ts, err := t.db.now(ctx)
+	if err != nil {
+		return err
+	}
+	return t.AsideAt(ts, f)
 }
 
 // SetCommitPermit makes the commit depend on a permit. A transaction that wrote nothing needs none.

@@ -259,6 +259,11 @@ func (p *physical) merge(c *change) Node {
 	n := &Merge{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan)}
 	n.Key = c.table.Ordinal(c.table.Primary.Columns[0].ColumnID)
 	n.Observed = observed(c.table, c.changed)
+	inserts, deletes := false, false
+	for i := range c.actions {
+		inserts, deletes = inserts || c.actions[i].action == "INSERT", deletes || c.actions[i].action == "DELETE"
+	}
+	n.References = p.references(c.table, c.changed, inserts, deletes)
 	for i := range c.actions {
 		a := &c.actions[i]
 		p.rewriteAllIn(a.conds)

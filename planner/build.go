@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
@@ -94,6 +95,11 @@ func (p *physical) complete(plan *Plan) {
 		plan.PresentVersion = b.opts.Present.Version()
 	}
 	plan.Changes = p.changes
+	for _, t := range p.depends {
+		if !slices.Contains(plan.Writes, t) {
+			plan.Writes = append(plan.Writes, t)
+		}
+	}
 	plan.SinglePoint = plan.ReadOnly && len(p.ctes) == 0 && b.subs == 0 && !b.volatile && !b.routines && !plan.AsOf && readsOneKey(plan.Root)
 	for _, c := range p.ctes {
 		plan.CTEs = append(plan.CTEs, c.node)

@@ -37,6 +37,7 @@ func (p *physical) insert(c *change) Node {
 		changed = n.OnConflict.Changed
 	}
 	n.Observed = observed(c.table, changed)
+	n.References = p.references(c.table, changed, true, false)
 	n.Out, n.Returning = p.returning(c.returning, c.scan.cols)
 	return n
 }
@@ -72,6 +73,7 @@ func (p *physical) update(c *change) Node {
 	p.rewriteAllIn(c.set)
 	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan)}
 	n.Observed = observed(c.table, c.changed)
+	n.References = p.references(c.table, c.changed, false, false)
 	n.Set = p.compileAll(c.set, c.cols)
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	n.Out, n.Returning = p.returning(c.returning, c.cols)
@@ -85,6 +87,7 @@ func (p *physical) delete(c *change) Node {
 		return in.node
 	}
 	n := &Delete{Table: c.table, Input: in.node, Observed: observed(c.table, nil)}
+	n.References = p.references(c.table, nil, false, true)
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	n.Out, n.Returning = p.returning(c.returning, c.cols)
 	return n

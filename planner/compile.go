@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -17,6 +18,8 @@ type physical struct {
 	ctes    []*physicalCTE
 	changes *Changes // nil: there is none
 	guesses []Guess
+	keys    map[uint64]*References     // of the tables that the statement writes, by id
+	depends []*catalog.TableDescriptor // tables of their foreign keys
 	err     error
 	// ruleList is rules(), made once.
 	ruleList []rule

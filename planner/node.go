@@ -322,7 +322,6 @@ type (
 		Keys  []SortKey
 		// Presorted is the number of leading keys by which the input is already ordered.
 		Presorted int
-		Feed
 	}
 	// TopN keeps the first Limit+Offset rows of an ordering.
 	TopN struct {
@@ -374,6 +373,10 @@ type (
 type LockTarget struct {
 	Table       *catalog.TableDescriptor
 	KeyOrdinals []int
+	// Guarded: foreign keys reference the primary key. Then FOR UPDATE locks the row and the key's guard (rowenc.AppendGuard), FOR NO KEY UPDATE
+	// and FOR SHARE the row alone, FOR KEY SHARE the guard alone. Of other tables there are two strengths: FOR NO KEY UPDATE is FOR UPDATE, FOR
+	// KEY SHARE is FOR SHARE.
+	Guarded bool
 }
 
 // Check is a CHECK constraint bound over a full table row.
@@ -404,6 +407,7 @@ type (
 		OnConflict *OnConflict
 		Returning  []expr.Scalar // over the stored row; nil: none
 		Observed   *Observed     // nil: the table has no observers
+		References *References   // nil: foreign keys require nothing
 		// Gather: Input may read what the statement writes, so all its rows are read first.
 		Gather bool
 		// Direct: no later read of the statement can return a row that it has written.
@@ -413,24 +417,26 @@ type (
 	// other sources bring; a row that appears twice is updated once, as PostgreSQL does.
 	Update struct {
 		Base
-		Table     *catalog.TableDescriptor
-		Input     Node
-		Set       []expr.Scalar // full new row: one per table column, over the input row
-		Changed   []int         // ordinals that Set may change
-		Policies  []PolicyCheck // of the new row, before Checks
-		Checks    []Check
-		Returning []expr.Scalar // over the new row followed by the rest of the input row
-		Observed  *Observed     // nil: the table has no observers
+		Table      *catalog.TableDescriptor
+		Input      Node
+		Set        []expr.Scalar // full new row: one per table column, over the input row
+		Changed    []int         // ordinals that Set may change
+		Policies   []PolicyCheck // of the new row, before Checks
+		Checks     []Check
+		Returning  []expr.Scalar // over the new row followed by the rest of the input row
+		Observed   *Observed     // nil: the table has no observers
+		References *References   // nil: foreign keys require nothing
 		// Direct and LockedBelow are as for Delete.
 		Direct, LockedBelow bool
 	}
 	// Delete removes rows. Input as for Update.
 	Delete struct {
 		Base
-		Table     *catalog.TableDescriptor
-		Input     Node
-		Returning []expr.Scalar // over the input row
-		Observed  *Observed     // nil: the table has no observers
+		Table      *catalog.TableDescriptor
+		Input      Node
+		Returning  []expr.Scalar // over the input row
+		Observed   *Observed     // nil: the table has no observers
+		References *References   // nil: foreign keys require nothing
 		// Direct: no later read of the statement can return a row that it has written.
 		Direct bool
 		// LockedBelow: Input locks its row, see PointGet.LockFirst.
@@ -440,13 +446,14 @@ type (
 	// for a row of the data source that matches none, followed by the columns of the data source.
 	Merge struct {
 		Base
-		Table    *catalog.TableDescriptor
-		Input    Node
-		Key      int // ordinal of a column of the target that is never NULL in a row
-		Actions  []MergeAction
-		Changed  []int // ordinals that some action may update
-		Checks   []Check
-		Observed *Observed // nil: the table has no observers
+		Table      *catalog.TableDescriptor
+		Input      Node
+		Key        int // ordinal of a column of the target that is never NULL in a row
+		Actions    []MergeAction
+		Changed    []int // ordinals that some action may update
+		Checks     []Check
+		Observed   *Observed   // nil: the table has no observers
+		References *References // nil: foreign keys require nothing
 	}
 )
 

@@ -82,7 +82,7 @@ func (p *physical) lock(r *lockRel, a ask) pnode {
 		if t.table.Kind == catalog.KindVirtual {
 			continue
 		}
-		lt := LockTarget{Table: t.table}
+		lt := LockTarget{Table: t.table, Guarded: p.guarded(t.table)}
 		for i := range t.table.Primary.Columns {
 			id := t.cols[t.table.Ordinal(t.table.Primary.Columns[i].ColumnID)]
 			lt.KeyOrdinals = append(lt.KeyOrdinals, indexOf(in.cols, id))

@@ -22,7 +22,7 @@ type Plan struct {
 	// Modifying are the indexes of the data-modifying ones, in the order in which they are run to their end behind Root: those that are
 	// written last come first.
 	Modifying []int
-	// Writes are the tables that the statement changes, that of Root first.
+	// Writes are the tables that the statement changes, that of Root first, and those of the foreign keys that it may violate.
 	Writes     []*catalog.TableDescriptor
 	ParamTypes []types.Type
 	Inputs     []Input

@@ -28,6 +28,9 @@ func NameKey(ctx context.Context, r catalog.Resolver, key []byte) (*KeyName, err
 	if t == nil || err != nil {
 		return nil, err
 	}
+	if indexID == guardIndex {
+		return nameGuard(t, key)
+	}
 	n := &KeyName{Table: t}
 	if t.Primary.ID == indexID {
 		n.Index = &t.Primary

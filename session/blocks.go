@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/ast"
@@ -25,6 +26,8 @@ type savepoint struct {
 	changed  bool
 	modes    settings.Modes
 	pending  pendingMark
+	// constraints are the modes of SET CONSTRAINTS.
+	constraints executor.ConstraintModes
 }
 
 // begin is BEGIN and START TRANSACTION.
@@ -111,6 +114,7 @@ func (b *blocks) savepoint(ctx context.Context, name string) error {
 	}
 	t.savepoints = append(t.savepoints, savepoint{
 		name: name, mark: t.txn.Savepoint(), settings: t.settings.Mark(), guard: t.guard.Mark(), changed: t.changed, modes: t.modes, pending: t.pending.mark(),
+		constraints: t.deferred.Modes(),
 	})
 	return nil
 }
@@ -153,6 +157,7 @@ func (b *blocks) rollbackTo(name string) error {
 	t.guard.RollbackTo(sp.guard)
 	t.savepoints = t.savepoints[:i+1]
 	t.settings.RollbackTo(sp.settings)
+	t.deferred.SetModes(sp.constraints)
 	t.pending.rollbackTo(sp.pending, t.env.Memory)
 	t.resolver = nil // The schema and the search path may have changed.
 	t.changed, t.modes = sp.changed, sp.modes

@@ -109,7 +109,6 @@ func (c *copyIn) plan(ctx context.Context) (err error) {
 	if err := c.portals.hold(ctx, c.tx.txn, nil); err != nil {
 		return err
 	}
-	c.tx.guard.Writes(c.target, 0)
 	return nil
 }
 
@@ -150,6 +149,9 @@ func (c *copyIn) planRows(ctx context.Context, names []string) error {
 		return fmt.Errorf("plan of COPY is a %T", plan.Root)
 	}
 	c.insert = node
+	for _, t := range plan.Writes {
+		c.tx.guard.Writes(t, 0)
+	}
 	if c.levels, err = rowLevels(node.Input); err != nil {
 		return err
 	}
@@ -220,6 +222,7 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 	var rt executor.Runtime
 	c.runner.fillRuntime(&rt, nil)
 	inserter := executor.NewInserter(c.target, c.insert.Checks, c.insert.Observed, &rt)
+	inserter.Enforce(c.insert.References)
 	for {
 		fields, err := reader.Next()
 		if err == io.EOF {

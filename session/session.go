@@ -49,6 +49,7 @@ import (
 	"github.com/percodb/percodb/audit"
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
+	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
@@ -252,6 +253,7 @@ func (s *Session) connect(ctx context.Context) {
 		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals, notifications: &s.notifications,
 		acting: &s.acting, audit: &s.audit, cursors: deps.Cursors, guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
+	s.tx.deferred = executor.NewDeferredKeys(&s.memory)
 	s.tx.guard.Session = s.identity.key.PID
 	s.tx.guard.Temporary = deps.Catalog.NewTemporary(s.identity.key.PID)
 	s.tx.claimed = memory.NewAccount(deps.Memory, freeBytes)

@@ -38,8 +38,10 @@ type transaction struct {
 	failure failure
 	shown   shown
 	claimed memory.Account // of the rows that were delivered to the open transaction
-	views   uint64         // how many schemas statements have been planned under
-	reader  latestReader   // of statements without snapshot
+	// deferred are the checks of constraints that wait for the commit.
+	deferred *executor.DeferredKeys
+	views    uint64       // how many schemas statements have been planned under
+	reader   latestReader // of statements without snapshot
 }
 
 // txnState is what ends with the transaction.
@@ -280,6 +282,9 @@ func (t *transaction) commitWrites(ctx context.Context) error {
 	}
 	handled, err := t.prepareCommit(ctx)
 	if err == nil {
+		err = t.checkDeferred(ctx, true)
+	}
+	if err == nil {
 		err = t.endTemporary(ctx)
 	}
 	if err != nil {
@@ -419,6 +424,7 @@ func (t *transaction) forget() {
 	}
 	t.phase.on(end)
 	t.pending.clear(t.env.Memory)
+	t.deferred.Reset()
 	t.forgetDelivered()
 	t.txnState = txnState{savepoints: t.savepoints[:0]}
 	t.shown.end()

@@ -380,7 +380,7 @@ func (p *parser) constraintAttribute(k *ast.TableConstraint) bool {
 	case p.acceptWords(kw.Initially, kw.Immediate):
 		k.Attributes = append(k.Attributes, "INITIALLY IMMEDIATE")
 	case p.acceptWords(kw.Initially, kw.Deferred):
-		k.Deferrable = true
+		k.Deferrable, k.Deferred = true, true
 		k.Attributes = append(k.Attributes, "INITIALLY DEFERRED")
 	case p.acceptWords(kw.Not, kw.Valid):
 		k.NotValid = true
@@ -411,7 +411,9 @@ func (p *parser) references() *ast.References {
 			p.unexpected()
 		}
 	}
+	on := ast.Pos(0)
 	for p.isWord(kw.On) && (p.peek(1).kw == kw.Delete || p.peek(1).kw == kw.Update) {
+		on = p.here()
 		p.advance()
 		dst, columns := &r.OnDelete, &r.DeleteColumns
 		if p.isWord(kw.Update) {
@@ -424,6 +426,9 @@ func (p *parser) references() *ast.References {
 			return r
 		}
 		*dst = p.keyAction(columns)
+		if r.UpdateColumns != nil {
+			p.failAt(on, pgerror.FeatureNotSupported, "a column list with %s is only supported for ON DELETE actions", r.OnUpdate)
+		}
 	}
 	return r
 }
@@ -452,7 +457,6 @@ func (p *parser) actionColumns() []string {
 	if !p.is('(') {
 		return nil
 	}
-	p.notYet(p.here(), "A foreign key action on some of the columns", "Let it act on all of them.")
 	return p.columnList()
 }
 

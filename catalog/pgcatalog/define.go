@@ -58,7 +58,10 @@ func columnName(t *catalog.TableDescriptor, id uint32) string {
 }
 
 // constraintDefinition is a constraint as ADD CONSTRAINT takes it.
-func constraintDefinition(t *catalog.TableDescriptor, c constraint) string {
+func constraintDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, c constraint) string {
+	if c.key != nil {
+		return foreignKeyDefinition(ctx, r, t, c.key)
+	}
 	if c.check != nil {
 		return "CHECK (" + c.check.Expr + ")"
 	}

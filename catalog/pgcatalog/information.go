@@ -25,6 +25,7 @@ func informationRows() map[string]func(*scan) error {
 		"information_schema.element_types":                         elementTypeRows,
 		"information_schema.information_schema_catalog_name":       catalogNameRows,
 		"information_schema.parameters":                            parameterRows,
+		"information_schema.referential_constraints":               referentialRows,
 		"information_schema.role_routine_grants":                   roleRoutineGrantRows,
 		"information_schema.role_udt_grants":                       roleTypeGrantRows,
 		"information_schema.routine_privileges":                    routinePrivilegeRows,
@@ -179,10 +180,20 @@ func (s *scan) typePrivileges(to audience) error {
 
 func constraintTableRows(s *scan) error {
 	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
-		if c.check != nil || !s.access().Owns(t.OwnerOID()) {
+		if c.check != nil {
 			return nil
 		}
-		return s.emit(append(s.named("table", t.Schema, t.Name), s.named("constraint", t.Schema, c.name)...)...)
+		t, schema := t, t.Schema
+		if c.key != nil { // of the table that it references
+			var err error
+			if t, err = s.RelationByID(s.ctx, c.key.Parent); err != nil || t == nil {
+				return err
+			}
+		}
+		if !s.access().Owns(t.OwnerOID()) {
+			return nil
+		}
+		return s.emit(append(s.named("table", t.Schema, t.Name), s.named("constraint", schema, c.name)...)...)
 	})
 }
 

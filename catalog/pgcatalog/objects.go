@@ -236,7 +236,7 @@ func (o *Objects) ConstraintDefinition(id types.OID) (string, bool) {
 	for _, t := range all {
 		for _, c := range constraints(t) {
 			if c.oid == uint32(id) {
-				return constraintDefinition(t, c), true
+				return constraintDefinition(background(), r, t, c), true
 			}
 		}
 	}

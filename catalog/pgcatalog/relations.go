@@ -171,6 +171,7 @@ func classRows(s *scan) error {
 			col{"relam", num(method)}, col{"relfilenode", oid(t.OID())}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
 			col{"relacl", s.relationACL(t)}, col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter(persistence(t))}, col{"relkind", letter(kind)},
 			col{"relnatts", num(visibleColumns(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v')},
+			col{"relhastriggers", boolean(len(t.ForeignKeys) > 0 || t.Referenced())},
 			col{"relrowsecurity", boolean(t.RowSecurity)}, col{"relforcerowsecurity", boolean(t.ForceRowSecurity)}, col{"reloptions", relationOptions(t)},
 			col{"relispopulated", boolean(true)}, col{"relreplident", letter(replident(kind, t))},
 		)
@@ -323,13 +324,14 @@ func indexRows(s *scan) error {
 	})
 }
 
-// constraint is a PRIMARY KEY, UNIQUE or CHECK constraint as clients see it.
+// constraint is a constraint of a table as clients see it.
 type constraint struct {
 	oid   uint32
 	name  string
-	kind  byte // p, u, c
+	kind  byte // p, u, c, f
 	index *catalog.IndexDescriptor
 	check *catalog.CheckDescriptor
+	key   *catalog.ForeignKeyDescriptor
 }
 
 // constraints lists a table's constraints. Those made by an index have its OID.
@@ -348,6 +350,9 @@ func constraints(t *catalog.TableDescriptor) []constraint {
 	for i := range t.Checks {
 		all = append(all, constraint{oid: t.Checks[i].OID, name: t.Checks[i].Name, kind: 'c', check: &t.Checks[i]})
 	}
+	for i := range t.ForeignKeys {
+		all = append(all, constraint{oid: t.ForeignKeys[i].OID, name: t.ForeignKeys[i].Name, kind: 'f', key: &t.ForeignKeys[i]})
+	}
 	return all
 }
 
@@ -357,6 +362,12 @@ func constraintRows(s *scan) error {
 	}
 	return s.each(func(t *catalog.TableDescriptor) error {
 		for _, c := range constraints(t) {
+			if c.key != nil {
+				if err := s.foreignKeyRow(t, c.key); err != nil {
+					return err
+				}
+				continue
+			}
 			var keys []int64
 			indexOID, noInherit := uint32(0), false
 			binary := types.Null
@@ -443,6 +454,11 @@ func descriptionRows(s *scan) error {
 		}
 		for _, ix := range visibleIndexes(t) {
 			if err := describe(ix.OID, classPgClass, 0, ix.Comment); err != nil {
+				return err
+			}
+		}
+		for i := range t.ForeignKeys {
+			if err := describe(t.ForeignKeys[i].OID, classPgConstraint, 0, t.ForeignKeys[i].Comment); err != nil {
 				return err
 			}
 		}

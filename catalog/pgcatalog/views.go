@@ -254,7 +254,7 @@ func tableConstraintRows(s *scan) error {
 	if err != nil {
 		return err
 	}
-	kinds := map[byte]string{'p': "PRIMARY KEY", 'u': "UNIQUE", 'c': "CHECK"}
+	kinds := map[byte]string{'p': "PRIMARY KEY", 'u': "UNIQUE", 'c': "CHECK", 'f': "FOREIGN KEY"}
 	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
 		if !s.changes(t) {
 			return nil
@@ -265,7 +265,8 @@ func tableConstraintRows(s *scan) error {
 		}
 		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(t.Schema)}, col{"constraint_name", text(c.name)},
 			col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
-			col{"constraint_type", text(kinds[c.kind])}, col{"is_deferrable", yesNo(false)}, col{"initially_deferred", yesNo(false)},
+			col{"constraint_type", text(kinds[c.kind])}, col{"is_deferrable", yesNo(c.key != nil && c.key.Deferrable)},
+			col{"initially_deferred", yesNo(c.key != nil && c.key.Deferred)},
 			col{"enforced", yesNo(true)}, col{"nulls_distinct", distinct})
 	})
 }
@@ -282,6 +283,9 @@ func (s *scan) constrainedColumn(t *catalog.TableDescriptor, c constraint, id ui
 
 func keyColumnRows(s *scan) error {
 	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
+		if c.key != nil {
+			return s.foreignKeyColumnRows(t, c)
+		}
 		if c.index == nil {
 			return nil
 		}
@@ -300,11 +304,22 @@ func keyColumnRows(s *scan) error {
 
 func constraintColumnRows(s *scan) error {
 	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
+		schema := t.Schema
+		if c.key != nil {
+			var err error
+			if t, err = s.RelationByID(s.ctx, c.key.Parent); err != nil || t == nil {
+				return err
+			}
+		}
 		if !s.access().Owns(t.OwnerOID()) {
 			return nil
 		}
 		var ids []int64
-		if c.index == nil {
+		if c.key != nil { // those that it references
+			for _, id := range c.key.ParentColumns {
+				ids = append(ids, int64(id))
+			}
+		} else if c.index == nil {
 			ids = checkedColumns(t, c.check)
 		} else {
 			for i := range c.index.Columns {
@@ -312,7 +327,7 @@ func constraintColumnRows(s *scan) error {
 			}
 		}
 		for _, id := range ids {
-			if err := s.constrainedColumn(t, c, uint32(id)); err != nil {
+			if err := s.constrainedColumn(t, c, uint32(id), col{"constraint_schema", text(schema)}); err != nil {
 				return err
 			}
 		}

@@ -324,6 +324,7 @@ type TableConstraint struct {
 	UsingIndex string // ADD CONSTRAINT … UNIQUE USING INDEX
 	References *References
 	Deferrable bool
+	Deferred   bool // INITIALLY DEFERRED
 	NotValid   bool
 	Include    []IndexColumn
 	NotNulls   bool // NULLS NOT DISTINCT

@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+)
+
+// KeyAction is what happens to the rows that reference a key when the key is deleted or changed.
+type KeyAction uint8
+
+// The actions.
+const (
+	KeyNoAction KeyAction = iota
+	KeyRestrict
+	KeyCascade
+	KeySetNull
+	KeySetDefault
+)
+
+// String returns the action as in ON DELETE.
+func (a KeyAction) String() string {
+	switch a {
+	case KeyRestrict:
+		return "RESTRICT"
+	case KeyCascade:
+		return "CASCADE"
+	case KeySetNull:
+		return "SET NULL"
+	case KeySetDefault:
+		return "SET DEFAULT"
+	}
+	return "NO ACTION"
+}
+
+// ForeignKeyDescriptor is a FOREIGN KEY constraint: the values of Columns, unless one of them is NULL, are those of ParentColumns in a row
+// of the table Parent. A table with foreign keys is listed in Referencing of each of their parents.
+type ForeignKeyDescriptor struct {
+	OID     uint32
+	Name    string
+	Columns []uint32 // ids, in the order of the constraint
+	// Parent is the id of the referenced table, ParentColumns are the ids of its columns, in the order of Columns, and ParentIndex is the OID
+	// of the unique index over them.
+	Parent        uint64
+	ParentColumns []uint32
+	ParentIndex   uint32
+	OnUpdate      KeyAction `json:",omitempty"`
+	OnDelete      KeyAction `json:",omitempty"`
+	// DeleteColumns are those that ON DELETE SET NULL or SET DEFAULT changes; nil: all of Columns.
+	DeleteColumns []uint32 `json:",omitempty"`
+	MatchFull     bool     `json:",omitempty"` // either all values are NULL or none
+	Deferrable    bool     `json:",omitempty"`
+	Deferred      bool     `json:",omitempty"` // INITIALLY DEFERRED
+	NotValid      bool     `json:",omitempty"` // rows from before the constraint have not been checked
+	Comment       string   `json:",omitempty"`
+}
+
+func (k ForeignKeyDescriptor) clone() ForeignKeyDescriptor {
+	k.Columns = slices.Clone(k.Columns)
+	k.ParentColumns = slices.Clone(k.ParentColumns)
+	k.DeleteColumns = slices.Clone(k.DeleteColumns)
+	return k
+}
+
+// ForeignKeyNamed returns the foreign key called name, or nil.
+func (t *TableDescriptor) ForeignKeyNamed(name string) *ForeignKeyDescriptor {
+	for i := range t.ForeignKeys {
+		if t.ForeignKeys[i].Name == name {
+			return &t.ForeignKeys[i]
+		}
+	}
+	return nil
+}
+
+// IndexByOID returns the index that clients know by oid, or nil.
+func (t *TableDescriptor) IndexByOID(oid uint32) *IndexDescriptor {
+	if t.Primary.OID == oid {
+		return &t.Primary
+	}
+	for i := range t.Indexes {
+		if t.Indexes[i].OID == oid {
+			return &t.Indexes[i]
+		}
+	}
+	return nil
+}
+
+// Reference is a foreign key with the table that has it.
+type Reference struct {
+	Table *TableDescriptor
+	Key   *ForeignKeyDescriptor
+}
+
+// ReferencesTo lists the foreign keys whose parent is t, the oldest first.
+func ReferencesTo(ctx context.Context, r Resolver, t *TableDescriptor) ([]Reference, error) {
+	var all []Reference
+	add := func(child *TableDescriptor) {
+		for i := range child.ForeignKeys {
+			if child.ForeignKeys[i].Parent == t.ID {
+				all = append(all, Reference{child, &child.ForeignKeys[i]})
+			}
+		}
+	}
+	add(t)
+	for _, id := range t.Referencing {
+		child, err := r.RelationByID(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if child != nil && child.ID != t.ID {
+			add(child)
+		}
+	}
+	slices.SortFunc(all, func(a, b Reference) int { return int(int64(a.Key.OID) - int64(b.Key.OID)) })
+	return all, nil
+}
+
+// Referenced reports whether foreign keys may reference the table.
+func (t *TableDescriptor) Referenced() bool {
+	return len(t.Referencing) > 0 || slices.ContainsFunc(t.ForeignKeys, func(k ForeignKeyDescriptor) bool { return k.Parent == t.ID })
+}

@@ -1,0 +1,380 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// act does what the foreign keys to a table require for its lost keys: the oldest first, each with all that follows from it.
+func (k *keyChecks) act(ctx context.Context, q *keyQueue) error {
+	for i := range q.incoming {
+		in := &q.incoming[i]
+		deleted, updated := in.deleted, in.updated
+		in.deleted, in.updated = rowBuffer{mem: &k.ex.mem}, rowBuffer{mem: &k.ex.mem}
+		err := k.actOn(ctx, in.ForeignKey, &deleted, in.OnDelete, false)
+		if err == nil {
+			err = k.actOn(ctx, in.ForeignKey, &updated, in.OnUpdate, true)
+		}
+		deleted.release()
+		updated.release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// actOn does what a foreign key requires for lost keys: the values of the referenced columns, and the new ones if update is set.
+func (k *keyChecks) actOn(ctx context.Context, key *planner.ForeignKey, lost *rowBuffer, action catalog.KeyAction, update bool) error {
+	for group := range slices.Chunk(lost.rows, eagerGroup) {
+		f, err := k.newFinder(key, group)
+		if err != nil {
+			return err
+		}
+		if err := k.lockGuards(ctx, key, f.sortedKeys(), false); err != nil {
+			return err
+		}
+		if action < catalog.KeyCascade {
+			err = k.refuse(ctx, f, action)
+		} else {
+			err = k.cascade(ctx, f, action, update)
+		}
+		if err == nil && action == catalog.KeySetDefault {
+			err = k.requireOtherDefault(ctx, key, group)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requireOtherDefault fails if the default is a lost key itself: the children that have it have not changed.
+func (k *keyChecks) requireOtherDefault(ctx context.Context, key *planner.ForeignKey, lost []types.Row) error {
+	f, err := k.newFinder(key, lost)
+	if err != nil {
+		return err
+	}
+	return k.refuse(ctx, f, catalog.KeyNoAction)
+}
+
+// refuse fails if a child references one of the keys; with NO ACTION, keys that another row has now do not count.
+func (k *keyChecks) refuse(ctx context.Context, f *childFinder, action catalog.KeyAction) error {
+	return k.ex.txn.AsideNow(ctx, func(r percolator.Reader) error {
+		if action == catalog.KeyNoAction {
+			if err := f.dropPresent(ctx, r); err != nil {
+				return err
+			}
+		}
+		if err := f.find(ctx, r, 1); err != nil || len(f.found) == 0 {
+			return err
+		}
+		return k.violation(ctx, f.key, f.lost[f.found[0].lost], stillReferenced)
+	})
+}
+
+// cascade has an action change the children that reference the keys, and then does what follows from that.
+func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.KeyAction, update bool) error {
+	w := k.writers[f.key.Child.ID]
+	if w == nil {
+		rules := f.key.Rules
+		all := make([]int, len(rules.Table.Columns))
+		for i := range all {
+			all[i] = i
+		}
+		w = newTableWriter(k.ex, rules.Table, rules.Checks, all, rules.Observed)
+		w.keys = k.ex.queueFor(rules)
+		k.writers[f.key.Child.ID] = w
+	}
+	for !f.ended {
+		err := k.ex.txn.AsideNow(ctx, func(r percolator.Reader) error { return f.find(ctx, r, eagerGroup) })
+		if err != nil {
+			return err
+		}
+		if len(f.found) == 0 {
+			continue
+		}
+		rows := make([][]byte, len(f.found))
+		for i := range f.found {
+			rows[i] = f.found[i].key
+		}
+		if err := k.lock(ctx, percolator.LockOptions{}, rows); err != nil {
+			return err
+		}
+		for i := range f.found {
+			if err := k.ex.tick(ctx); err != nil {
+				return err
+			}
+			if err := k.change(ctx, w, f, &f.found[i], action, update); err != nil {
+				return err
+			}
+		}
+		if err := w.sink.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.sink.finish(ctx); err != nil {
+		return err
+	}
+	return k.run(ctx)
+}
+
+// change has an action change one child.
+func (k *keyChecks) change(ctx context.Context, w *tableWriter, f *childFinder, c *foundChild, action catalog.KeyAction, update bool) error {
+	k.changed[w.table.ID]++
+	if action == catalog.KeyCascade && !update {
+		return w.delete(ctx, c.row)
+	}
+	next := slices.Clone(c.row)
+	for i, ord := range f.key.ChildOrdinals {
+		var err error
+		switch {
+		case action == catalog.KeyCascade:
+			next[ord], err = f.key.Values[i].Eval(&k.ex.ev, f.lost[c.lost][len(f.key.Columns):])
+		case !update && f.key.DeleteColumns != nil && !slices.Contains(f.key.DeleteColumns, f.key.Columns[i]):
+		case action == catalog.KeySetNull:
+			next[ord] = types.Null
+		default:
+			next[ord], err = f.key.Defaults[i].Eval(&k.ex.ev, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := w.check(ctx, next); err != nil {
+		return err
+	}
+	return w.update(ctx, c.row, next)
+}
+
+// childFinder finds the children that reference keys, by an index of theirs or else among all rows.
+type childFinder struct {
+	k    *keyChecks
+	key  *planner.ForeignKey
+	lost []types.Row // the referenced columns, in the order of the constraint
+	keys [][]byte    // of the parent's index, of each of lost; nil: not looked for
+	// With an index: the spans to look in, and the key that each is for. Otherwise: the keys, and the span of the rows that are left.
+	spans  []childSpan
+	byKey  map[string]int
+	rest   kv.Span
+	values types.Row
+
+	decoder rowenc.Decoder
+	ended   bool // all have been found
+	found   []foundChild
+	rows    rowBuffer
+	scratch []byte
+	row     types.Row
+}
+
+type childSpan struct {
+	start, end []byte
+	lost       int
+}
+
+// foundChild is a row, the key under which it is stored, and the lost key that it references.
+type foundChild struct {
+	row  types.Row
+	key  []byte
+	lost int
+}
+
+// newFinder prepares a search for the children of lost keys.
+func (k *keyChecks) newFinder(key *planner.ForeignKey, lost []types.Row) (*childFinder, error) {
+	f := &childFinder{k: k, key: key, lost: lost, rows: rowBuffer{mem: &k.ex.mem}, row: make(types.Row, len(key.Child.Columns))}
+	n := len(key.Columns)
+	for i := range lost {
+		f.values = f.values[:0]
+		for _, c := range key.Index.Columns {
+			f.values = append(f.values, lost[i][slices.Index(key.ParentColumns, c.ColumnID)])
+		}
+		parent, err := rowenc.AppendKeyPrefix(nil, key.Parent, key.Index, f.values...)
+		if err != nil {
+			return nil, err
+		}
+		f.keys = append(f.keys, parent)
+	}
+	all := make([]int, len(key.Child.Columns))
+	for i := range all {
+		all[i] = i
+	}
+	if err := f.decoder.Init(key.Child, &key.Child.Primary, all); err != nil {
+		return nil, err
+	}
+	if key.ChildIndex == nil {
+		f.byKey = make(map[string]int, len(lost))
+		for i := range f.keys {
+			f.byKey[string(f.keys[i])] = i
+		}
+		f.rest.Start, f.rest.End = rowenc.IndexSpan(key.Child.ID, key.Child.Primary.ID)
+		return f, nil
+	}
+	for i := range lost {
+		f.values = f.values[:0]
+		for _, at := range key.ChildKey[:n] {
+			f.values = append(f.values, lost[i][at])
+		}
+		start, err := rowenc.AppendKeyPrefix(nil, key.Child, key.ChildIndex, f.values...)
+		if err != nil {
+			return nil, err
+		}
+		f.spans = append(f.spans, childSpan{start, rowenc.PrefixEnd(start), i})
+	}
+	slices.SortFunc(f.spans, func(a, b childSpan) int { return bytes.Compare(a.start, b.start) })
+	f.spans = slices.CompactFunc(f.spans, func(a, b childSpan) bool { return bytes.Equal(a.start, b.start) })
+	return f, nil
+}
+
+// sortedKeys lists the parent's keys in order.
+func (f *childFinder) sortedKeys() [][]byte {
+	keys := slices.Clone(f.keys)
+	slices.SortFunc(keys, bytes.Compare)
+	return slices.CompactFunc(keys, bytes.Equal)
+}
+
+// dropPresent removes the keys that rows of the parent have.
+func (f *childFinder) dropPresent(ctx context.Context, r percolator.Reader) error {
+	values, err := r.BatchGet(ctx, f.keys)
+	if err != nil {
+		return err
+	}
+	for i := range values {
+		if values[i] != nil {
+			delete(f.byKey, string(f.keys[i]))
+			f.spans = slices.DeleteFunc(f.spans, func(s childSpan) bool { return s.lost == i })
+		}
+	}
+	return nil
+}
+
+// find finds up to limit further children.
+func (f *childFinder) find(ctx context.Context, r percolator.Reader, limit int) error {
+	f.found = f.found[:0]
+	f.rows.release()
+	if f.key.ChildIndex == nil {
+		return f.findByScan(ctx, r, limit)
+	}
+	return f.findByIndex(ctx, r, limit)
+}
+
+// findByScan looks at all rows of the child.
+func (f *childFinder) findByScan(ctx context.Context, r percolator.Reader, limit int) error {
+	if len(f.byKey) == 0 {
+		f.ended = true
+		return nil
+	}
+	it := r.Scan(ctx, f.rest, percolator.ScanOptions{})
+	defer it.Close()
+	for len(f.found) < limit && it.Next(ctx) {
+		if err := f.k.ex.tick(ctx); err != nil {
+			return err
+		}
+		if err := f.decoder.Decode(it.Key(), it.Value(), f.row); err != nil {
+			return err
+		}
+		var null int
+		var err error
+		if f.scratch, null, err = f.key.ParentKey(f.scratch[:0], &f.k.ex.ev, f.row); err != nil {
+			return err
+		}
+		if null > 0 {
+			continue
+		}
+		if lost, found := f.byKey[string(f.scratch)]; found {
+			if err := f.add(bytes.Clone(it.Key()), lost); err != nil {
+				return err
+			}
+		}
+	}
+	if len(f.found) < limit {
+		f.ended = true
+		return it.Err()
+	}
+	f.rest.Start = append(bytes.Clone(it.Key()), 0)
+	return it.Err()
+}
+
+// add lists f.row.
+func (f *childFinder) add(key []byte, lost int) error {
+	row, err := f.rows.keep(f.row)
+	if err != nil {
+		return err
+	}
+	f.found = append(f.found, foundChild{row, key, lost})
+	return f.rows.book(int64(len(key)) + keyEntryBytes)
+}
+
+// findByIndex looks into an index of the child, and then at the rows that it names.
+func (f *childFinder) findByIndex(ctx context.Context, r percolator.Reader, limit int) error {
+	if len(f.spans) == 0 {
+		f.ended = true
+		return nil
+	}
+	keys, owners, err := f.findEntries(ctx, r, limit)
+	if err != nil {
+		return err
+	}
+	values, err := r.BatchGet(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, value := range values {
+		if err := f.k.ex.tick(ctx); err != nil {
+			return err
+		}
+		if value == nil {
+			continue // an entry without a row, for percodb check
+		}
+		if err := f.decoder.Decode(keys[i], value, f.row); err != nil {
+			return err
+		}
+		if err := f.add(keys[i], owners[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findEntries returns the keys of up to limit rows, and the lost keys that they reference.
+func (f *childFinder) findEntries(ctx context.Context, r percolator.Reader, limit int) (keys [][]byte, owners []int, err error) {
+	spans := make([]kv.Span, len(f.spans))
+	for i, s := range f.spans {
+		spans[i] = kv.Span{Start: s.start, End: s.end}
+	}
+	it := r.ScanSpans(ctx, spans, percolator.ScanOptions{PageHint: limit})
+	defer it.Close()
+	at := 0
+	for len(keys) < limit && it.Next(ctx) {
+		if err := f.k.ex.tick(ctx); err != nil {
+			return nil, nil, err
+		}
+		for f.spans[at].end != nil && bytes.Compare(it.Key(), f.spans[at].end) >= 0 {
+			at++
+		}
+		key := bytes.Clone(it.Key())
+		if f.key.ChildIndex.ID != f.key.Child.Primary.ID {
+			if key, err = rowenc.AppendRowKey(nil, f.key.Child, f.key.ChildIndex, it.Key(), it.Value()); err != nil {
+				return nil, nil, err
+			}
+		}
+		keys, owners = append(keys, key), append(owners, f.spans[at].lost)
+	}
+	if it.Err() != nil {
+		return nil, nil, it.Err()
+	}
+	if len(keys) < limit {
+		f.ended, f.spans = true, nil
+	} else {
+		f.spans = f.spans[at:]
+		f.spans[0].start = append(bytes.Clone(it.Key()), 0)
+	}
+	return keys, owners, nil
+}
