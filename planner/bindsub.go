@@ -3,6 +3,7 @@ package planner
 import (
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -244,6 +245,11 @@ func (sc *scope) quantifiedArray(e *ast.Quantified) (expr.Scalar, error) {
 		}
 		if elem.OID == types.OIDVarchar {
 			elem = types.TText
+		}
+		if _, err := builtin.ResolveOperator(e.Op, x.Type(), elem); err != nil { // Or of the type that the operator has there.
+			if o, err := builtin.ResolveOperator(e.Op, x.Type(), types.TUnknown); err == nil {
+				elem = o.Args[1]
+			}
 		}
 		if arr, err = b.coerce(arr, elem.ArrayOf(), castImplicit, startOf(e.Array)); err != nil {
 			return nil, err

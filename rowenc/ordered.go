@@ -9,6 +9,7 @@ import (
 
 	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/sql/types/tsearch"
 )
 
 // class groups types by how their values are encoded in keys.
@@ -25,6 +26,7 @@ const (
 	classDecimal
 	classInterval
 	classJSONB
+	classTSQuery // bytes, of which the last do not count
 	classRow
 	classRange
 	classCollated // bytes: the key of a collation, then the text
@@ -97,6 +99,8 @@ func classOf(t types.Type) class {
 		return classInterval
 	case types.OIDJSONB:
 		return classJSONB
+	case types.OIDTSQuery:
+		return classTSQuery
 	}
 	switch {
 	case t.IsEnum():
@@ -148,7 +152,7 @@ func appendOrdered(dst []byte, t types.Type, d types.Datum, desc, nullsFirst boo
 			return nil, mismatch(c, d)
 		}
 		dst = appendOrderedInt(dst, d.Int())
-	case classBytes, classBlankPadded, classFolded:
+	case classBytes, classBlankPadded, classFolded, classTSQuery:
 		if d.Kind() != types.KindBytes {
 			return nil, mismatch(c, d)
 		}
@@ -234,6 +238,8 @@ func significant(c class, d types.Datum) []byte {
 		return bytes.TrimRight(d.Bytes(), " ")
 	case classFolded, classCollatedFolded:
 		return types.FoldedCitext(d)
+	case classTSQuery:
+		return tsearch.QueryOrder(d.Bytes())
 	}
 	return d.Bytes()
 }
@@ -354,10 +360,12 @@ func lossy(t types.Type, d types.Datum) bool {
 		sub := t.Ranges().Sub
 		return lossy(sub, d.Range().Lower) || lossy(sub, d.Range().Upper)
 	case types.KindBytes:
-		if t.OID == types.OIDJSONB {
+		switch t.OID {
+		case types.OIDJSONB:
 			return lossyJSONB(d.JSONB())
-		}
-		if t.OID == types.OIDCitext {
+		case types.OIDTSQuery:
+			return tsearch.HasFlags(d.Bytes())
+		case types.OIDCitext:
 			return !bytes.Equal(types.FoldedCitext(d), d.Bytes())
 		}
 		b := d.Bytes()
@@ -403,7 +411,7 @@ func skipOrdered(b []byte, c class, desc bool) ([]byte, error) {
 		return skipN(b, 9)
 	case classUUID:
 		return skipN(b, 17)
-	case classBytes, classBlankPadded, classFolded, classRow, classRange:
+	case classBytes, classBlankPadded, classFolded, classTSQuery, classRow, classRange:
 		return skipString(b[1:], mask)
 	case classCollated, classCollatedPadded, classCollatedFolded:
 		text, err := skipString(b[1:], mask)
@@ -509,6 +517,16 @@ func decodeOrdered(b []byte, t types.Type, c class, desc bool) (types.Datum, []b
 		return types.Int(v), rest, err
 	case classBytes, classBlankPadded, classFolded:
 		return decodeOrderedBytes(b, mask)
+	case classTSQuery:
+		d, rest, err := decodeOrderedBytes(b, mask)
+		if err != nil {
+			return types.Null, nil, err
+		}
+		q, ok := tsearch.QueryOfOrder(d.Bytes())
+		if !ok {
+			return types.Null, nil, corrupt("bad tsquery in key")
+		}
+		return types.Bytes(q), rest, nil
 	case classCollated, classCollatedPadded, classCollatedFolded:
 		if b[0]^mask != tagBytes {
 			return types.Null, nil, corrupt("bad string in key")

@@ -152,6 +152,7 @@ type Session struct {
 	pipelines  pipelines
 	commands   commands
 	collection collection
+	queries    functionQueries
 	describer  describer
 
 	text     clientText // that runs, or is prepared
@@ -232,7 +233,7 @@ func (s *Session) connect(ctx context.Context) {
 	deps, env, tx := &s.deps, &s.env, &s.tx
 	s.audit = auditor{log: deps.Audit, identity: &s.identity, acting: &s.acting, tx: tx}
 	s.memory = memory.NewAccount(deps.Memory, freeBytes)
-	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Rand: builtin.NewRand()}
+	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Queries: &s.queries, Rand: builtin.NewRand()}
 	s.domains = planner.NewDomains(&s.env, tx.names)
 	s.objects = pgcatalog.Objects{Resolver: tx.names, Role: func() uint32 { return s.acting.current }, Database: Database}
 	s.activity = activity{identity: &s.identity, interrupts: s.interrupts, shown: &s.tx.shown}
@@ -268,6 +269,7 @@ func (s *Session) connect(ctx context.Context) {
 	s.sequences.tx = tx
 	env.Cursors = &s.portals
 	s.describer = describer{settings: s.settings, statements: &s.statements, portals: &s.portals}
+	s.queries = functionQueries{plans: &s.plans, runner: &s.runner, warnings: &s.warnings}
 	s.runner = statementRunner{
 		deps: deps, log: s.log, tx: tx, plans: &s.plans, portals: &s.portals, env: env, view: &s.view, warnings: &s.warnings,
 		commands: &s.commands, audit: &s.audit,

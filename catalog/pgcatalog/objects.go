@@ -284,10 +284,8 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 			}
 		}
 	}
-	if class == "" || class == "pg_proc" || class == "pg_operator" || class == "pg_type" {
-		if comment, ok := builtinComment(id, class); ok {
-			return comment, true
-		}
+	if comment, ok := builtinComment(id, class); ok {
+		return comment, true
 	}
 	if class == "pg_authid" {
 		if role := o.roles().ByOID(uint32(id)); role != nil {

@@ -168,6 +168,9 @@ func amprocRows(s *scan) error { return s.dataRows(pgdata.AmProcs()).all() }
 
 // builtinDescriptions calls f with the comments on functions, operators and types.
 func builtinDescriptions(f func(class, object uint32, comment string) error) error {
+	if err := textSearchDescriptions(f); err != nil {
+		return err
+	}
 	for _, p := range builtin.Procs() {
 		if comment := p.Value("description"); comment != pgdata.Null {
 			if err := f(classPgProc, uint32(p.OID), comment); err != nil {
@@ -199,6 +202,9 @@ func builtinDescriptions(f func(class, object uint32, comment string) error) err
 
 // builtinComment returns the comment on a function, an operator or a type; false if it has none.
 func builtinComment(id types.OID, class string) (string, bool) {
+	if comment, ok := textSearchComment(id, class); ok {
+		return comment, true
+	}
 	comment := pgdata.Null
 	if p := builtin.ProcByOID(id); p != nil && (class == "" || class == "pg_proc") {
 		comment = p.Value("description")

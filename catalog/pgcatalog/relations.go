@@ -21,6 +21,11 @@ const (
 	classPgProc       = 1255
 	classPgOperator   = 2617
 	classPgExtension  = 3079
+
+	classPgTSConfig   = 3602
+	classPgTSDict     = 3600
+	classPgTSParser   = 3601
+	classPgTSTemplate = 3764
 )
 
 // databaseName is the name of the one database.
@@ -83,6 +88,11 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_parameter_acl":                parameterACLRows,
 		"pg_catalog.pg_policy":                       policyRows,
 		"pg_catalog.pg_policies":                     policiesRows,
+		"pg_catalog.pg_ts_config":                    tsConfigRows,
+		"pg_catalog.pg_ts_config_map":                tsConfigMapRows,
+		"pg_catalog.pg_ts_dict":                      tsDictRows,
+		"pg_catalog.pg_ts_parser":                    tsParserRows,
+		"pg_catalog.pg_ts_template":                  tsTemplateRows,
 		"pg_catalog.pg_tables":                       tablesRows,
 		"pg_catalog.pg_views":                        viewsRows,
 		"pg_catalog.pg_indexes":                      indexesRows,

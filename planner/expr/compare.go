@@ -108,8 +108,8 @@ type Compare struct {
 // NewCompare makes a comparison under class.
 func NewCompare(op CmpOp, l, r Scalar, class types.Type) *Compare {
 	c := &Compare{Op: op, L: l, R: r, Class: class, kind: class.KindOf()}
-	if class.OID == types.OIDBPChar || class.OID == types.OIDJSONB || class.OID == types.OIDCitext {
-		c.kind = types.KindNull // trailing blanks, the scales of numbers, and case do not count: no plain byte comparison
+	if class.OID == types.OIDBPChar || class.OID == types.OIDJSONB || class.OID == types.OIDCitext || class.OID == types.OIDTSQuery {
+		c.kind = types.KindNull // trailing blanks, the scales of numbers, case and weights do not count: no plain byte comparison
 	}
 	return c
 }

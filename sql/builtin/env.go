@@ -23,7 +23,8 @@ type Env struct {
 	Catalog   Catalog
 	Routines  Routines
 	Cursors   Cursors // nil: there are none
-	Rand      *Rand   // the session's random(); nil: one seeded for this Env at first use
+	Queries   Queries
+	Rand      *Rand // the session's random(); nil: one seeded for this Env at first use
 
 	// Memory counts large values (budget.go); nil: they are not counted.
 	Memory *memory.Account
@@ -87,6 +88,14 @@ type Sequences interface {
 	CurrVal(ctx context.Context, sequence types.OID) (int64, error)
 	LastVal(ctx context.Context) (int64, error)
 	SetVal(ctx context.Context, sequence types.OID, value int64, called bool) error
+}
+
+// Queries runs the queries that functions take as a text, within the statement that calls the function and with the privileges of its
+// user.
+type Queries interface {
+	// Query calls columns with the types of the query's columns, then row with each row, which is valid during the call.
+	// Errors: 42P11 for what is no query, those of the query and of the functions.
+	Query(ctx context.Context, text string, columns func([]types.Type) error, row func(types.Row) error) error
 }
 
 // Catalog implements functions about objects. ok is false where PostgreSQL returns NULL.

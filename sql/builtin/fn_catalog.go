@@ -74,7 +74,7 @@ func catalogFuncs() []decl {
 	out = append(out, collationFuncs()...)
 	// There are no objects of these kinds.
 	for _, name := range []string{
-		"conversion", "statistics_obj", "ts_config", "ts_dict", "ts_parser", "ts_template",
+		"conversion", "statistics_obj",
 	} {
 		out = append(out, decl{sig: "pg_" + name + "_is_visible(oid) bool", flags: stable, fn: constant(types.Null)})
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/textsearch"
-	"github.com/percodb/percodb/sql/tsparser"
 	"github.com/percodb/percodb/sql/types"
 	"github.com/percodb/percodb/sql/types/tsearch"
 )
@@ -25,48 +24,71 @@ func (e *Env) defaultConfiguration() (*textsearch.Configuration, error) {
 	return nil, pgerror.New(pgerror.UndefinedObject, "text search configuration \"%s\" does not exist", name)
 }
 
-// configured declares a function once with a configuration before its argument, and once without.
-func configured(name, arg, ret string, f func(env *Env, c *textsearch.Configuration, d types.Datum) (types.Datum, error)) []decl {
+// configured declares a function once with a configuration before its arguments, and once without.
+func configured(name, args, ret string, f func(env *Env, c *textsearch.Configuration, a []types.Datum) (types.Datum, error)) []decl {
 	return []decl{
-		{sig: name + "(" + arg + ") " + ret, flags: stable, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+		{sig: name + "(" + args + ") " + ret, flags: stable, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
 			c, err := env.defaultConfiguration()
 			if err != nil {
 				return types.Null, err
 			}
-			return f(env, c, a[0])
+			return f(env, c, a)
 		}},
-		{sig: name + "(regconfig," + arg + ") " + ret, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
-			c := textsearch.ConfigurationByOID(uint32(a[0].Int()))
-			if c == nil {
-				return types.Null, pgerror.New(pgerror.UndefinedObject, "cache lookup failed for text search configuration %d", uint32(a[0].Int()))
+		{sig: name + "(regconfig," + args + ") " + ret, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			c, err := configurationOf(a[0])
+			if err != nil {
+				return types.Null, err
 			}
-			return f(env, c, a[1])
+			return f(env, c, a[1:])
 		}},
 	}
+}
+
+// configurationOf returns the configuration of a regconfig.
+func configurationOf(d types.Datum) (*textsearch.Configuration, error) {
+	if c := textsearch.ConfigurationByOID(uint32(d.Int())); c != nil {
+		return c, nil
+	}
+	return nil, pgerror.New(pgerror.UndefinedObject, "cache lookup failed for text search configuration %d", uint32(d.Int()))
+}
+
+// lexemeArray is what ts_lexize returns: NULL for a word that the dictionary does not know.
+func lexemeArray(words []string, known bool) types.Datum {
+	if !known {
+		return types.Null
+	}
+	out := &types.Array{Elem: types.TText}
+	for _, w := range words {
+		out.Elems = append(out.Elems, types.Text(w))
+	}
+	return types.NewArray(out)
 }
 
 // poller polls for cancellation once for each step.
 func (e *Env) poller() func() error { return func() error { return e.Step(1) } }
 
-// documentVector is to_tsvector. A lexeme takes several times the bytes of its text.
+// documentBytes is the memory that is reserved for each byte of a document: a lexeme takes several times the bytes of its text.
+const documentBytes = 6
+
+// documentVector is to_tsvector.
 func documentVector(env *Env, c *textsearch.Configuration, text string) (tsearch.Vector, error) {
-	if err := env.Reserve(6 * len(text)); err != nil {
+	if err := env.Reserve(documentBytes * len(text)); err != nil {
 		return nil, err
 	}
 	return c.Vector(text, env.poller())
 }
 
-func toVector(env *Env, c *textsearch.Configuration, d types.Datum) (types.Datum, error) {
-	return vectorDatum(documentVector(env, c, d.Text()))
+func toVector(env *Env, c *textsearch.Configuration, a []types.Datum) (types.Datum, error) {
+	return vectorDatum(documentVector(env, c, a[0].Text()))
 }
 
 // queryOf declares a function that makes a query of a text; words of one operand are joined by op.
 func queryOf(name string, op tsearch.Op, parse func(string, tsearch.Morph) (*tsearch.Query, error)) []decl {
-	return configured(name, "text", "tsquery", func(env *Env, c *textsearch.Configuration, d types.Datum) (types.Datum, error) {
-		if err := env.Reserve(6 * len(d.Bytes())); err != nil {
+	return configured(name, "text", "tsquery", func(env *Env, c *textsearch.Configuration, a []types.Datum) (types.Datum, error) {
+		if err := env.Reserve(documentBytes * len(a[0].Bytes())); err != nil {
 			return types.Null, err
 		}
-		q, err := parse(d.Text(), c.Morph(op, env.poller()))
+		q, err := parse(a[0].Text(), c.Morph(op, env.poller()))
 		if err != nil {
 			return types.Null, err
 		}
@@ -76,6 +98,9 @@ func queryOf(name string, op tsearch.Op, parse func(string, tsearch.Morph) (*tse
 
 func documentFuncs() []decl {
 	out := configured("to_tsvector", "text", "tsvector", toVector)
+	out = append(out, textSearchVisible()...)
+	out = append(out, jsonDocumentFuncs()...)
+	out = append(out, headlineFuncs()...)
 	out = append(out, queryOf("to_tsquery", tsearch.Phrase, tsearch.ParseQueryWith)...)
 	out = append(out, queryOf("plainto_tsquery", tsearch.And, tsearch.Plain)...)
 	out = append(out, queryOf("phraseto_tsquery", tsearch.Phrase, tsearch.Plain)...)
@@ -93,15 +118,31 @@ func documentFuncs() []decl {
 			if d == nil {
 				return types.Null, pgerror.New(pgerror.UndefinedObject, "cache lookup failed for text search dictionary %d", uint32(a.Int()))
 			}
-			out := &types.Array{Elem: types.TText}
-			if w, ok := d.Lexize(b.Text()); ok {
-				out.Elems = []types.Datum{types.Text(w)}
-			}
-			return types.NewArray(out), nil
+			return lexemeArray(d.Lexize(b.Text())), nil
 		})},
 		decl{sig: "ts_match_tt(text,text) bool", flags: stable, fn: matchTexts},
 		decl{sig: "ts_match_tq(text,tsquery) bool", flags: stable, fn: matchText},
 	)
+}
+
+// textSearchVisible declares the functions that report whether an object of full-text search is found by its name alone: all are in
+// pg_catalog.
+func textSearchVisible() []decl {
+	var out []decl
+	for name, exists := range map[string]func(oid uint32) bool{
+		"ts_config":   func(oid uint32) bool { return textsearch.ConfigurationByOID(oid) != nil },
+		"ts_dict":     func(oid uint32) bool { return textsearch.DictionaryByOID(oid) != nil },
+		"ts_parser":   func(oid uint32) bool { return oid == textsearch.ParserOID },
+		"ts_template": func(oid uint32) bool { return textsearch.TemplateByOID(oid) != nil },
+	} {
+		out = append(out, decl{sig: "pg_" + name + "_is_visible(oid) bool", flags: stable, fn: fn1(func(a types.Datum) (types.Datum, error) {
+			if !exists(uint32(a.Int())) {
+				return types.Null, nil
+			}
+			return types.Bool(true), nil
+		})})
+	}
+	return out
 }
 
 func documentOps() []decl {
@@ -134,52 +175,6 @@ func matchText(env *Env, a []types.Datum) (types.Datum, error) {
 func matchDocument(env *Env, c *textsearch.Configuration, text types.Datum, q *tsearch.Query) (types.Datum, error) {
 	v, err := documentVector(env, c, text.Text())
 	return types.Bool(v.Matches(q)), err
-}
-
-// documentSetFuncs declares the functions that show what the parser does.
-func documentSetFuncs() []setDecl {
-	parse := func(env *Env, a []types.Datum) (SetRows, error) {
-		if err := checkParser(a[0].Text()); err != nil {
-			return nil, err
-		}
-		return &tokenRows{p: tsparser.New(a[1].Text(), env.poller())}, nil
-	}
-	kinds := func(_ *Env, a []types.Datum) (SetRows, error) {
-		if err := checkParser(a[0].Text()); err != nil {
-			return nil, err
-		}
-		var rows []types.Datum
-		for i, k := range tsparser.Kinds {
-			rows = append(rows, types.NewNamedRecord([]types.Type{types.TInt4, types.TText, types.TText}, []string{"tokid", "alias", "description"},
-				types.Row{types.Int(int64(i + 1)), types.Text(k.Name), types.Text(k.Description)}))
-		}
-		return &sliceRows{rows}, nil
-	}
-	return []setDecl{
-		{sig: "ts_parse(text,text) record", estimate: 1000, open: opens(parse), columns: []SetColumn{{"tokid", types.TInt4}, {"token", types.TText}}},
-		{sig: "ts_token_type(text) record", estimate: 16, open: opens(kinds),
-			columns: []SetColumn{{"tokid", types.TInt4}, {"alias", types.TText}, {"description", types.TText}}},
-	}
-}
-
-// checkParser returns the error for a parser other than the only one.
-func checkParser(name string) error {
-	if name == "default" || name == "pg_catalog.default" || name == `"default"` || name == `pg_catalog."default"` {
-		return nil
-	}
-	return pgerror.New(pgerror.UndefinedObject, "text search parser \"%s\" does not exist", name)
-}
-
-// tokenRows returns the tokens of a text.
-type tokenRows struct{ p *tsparser.Parser }
-
-func (t *tokenRows) Next(*Env) (types.Datum, bool, error) {
-	kind, token, ok, err := t.p.Next()
-	if err != nil || !ok {
-		return types.Null, false, err
-	}
-	return types.NewNamedRecord([]types.Type{types.TInt4, types.TText}, []string{"tokid", "token"},
-		types.Row{types.Int(int64(kind)), types.Text(token)}), true, nil
 }
 
 // textSearchCasts are the casts between numbers and the names of configurations and dictionaries.

@@ -123,6 +123,7 @@ func textSearchFuncs() []decl {
 		decl{sig: "ts_rewrite(tsquery,tsquery,tsquery) tsquery", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return queryDatum(a[0].TSQuery().Rewrite(a[1].TSQuery(), a[2].TSQuery()))
 		}},
+		decl{sig: "ts_rewrite(tsquery,text) tsquery", flags: volatile, fn: rewriteByQuery},
 	)
 	return append(out, rankFuncs()...)
 }

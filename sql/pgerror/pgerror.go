@@ -102,6 +102,7 @@ const (
 	InvalidColumnDefinition     Code = "42611"
 	InvalidFunctionDefinition   Code = "42P13"
 	InvalidTableDefinition      Code = "42P16"
+	InvalidCursorDefinition     Code = "42P11"
 	WithCheckOption             Code = "44000"
 	InsufficientResources       Code = "53000"
 	DiskFull                    Code = "53100"

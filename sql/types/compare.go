@@ -11,6 +11,7 @@ import (
 
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types/jsonb"
+	"github.com/percodb/percodb/sql/types/tsearch"
 )
 
 // Compare orders two non-NULL datums of type t: negative, zero or positive, as PostgreSQL's btree
@@ -30,6 +31,9 @@ func Compare(a, b Datum, t Type) int {
 		}
 		if t.OID == OIDCitext {
 			return compareCitext(a, b, t.Coll)
+		}
+		if t.OID == OIDTSQuery {
+			return bytes.Compare(tsearch.QueryOrder(a.Bytes()), tsearch.QueryOrder(b.Bytes()))
 		}
 		if t.Coll != nil {
 			return t.Coll.Compare(a.Bytes(), b.Bytes())
@@ -51,6 +55,11 @@ func Compare(a, b Datum, t Type) int {
 	return 0
 }
 
+// bytewise reports whether equal values of a type that is represented by bytes are equal bytes.
+func (t Type) bytewise() bool {
+	return t.OID != OIDBPChar && t.OID != OIDJSONB && t.OID != OIDCitext && t.OID != OIDTSQuery
+}
+
 // Equal reports whether two non-NULL datums of type t are equal.
 func Equal(a, b Datum, t Type) bool {
 	switch a.kind {
@@ -58,7 +67,7 @@ func Equal(a, b Datum, t Type) bool {
 		return a.n == b.n
 	case KindBytes:
 		t = t.Underlying()
-		if t.OID != OIDBPChar && t.OID != OIDJSONB && t.OID != OIDCitext {
+		if t.bytewise() {
 			return a.n == b.n && bytes.Equal(a.Bytes(), b.Bytes())
 		}
 	}
@@ -237,6 +246,9 @@ func Hash(d Datum, t Type) uint64 {
 		}
 		if t.OID == OIDCitext {
 			return hashCitext(d)
+		}
+		if t.OID == OIDTSQuery {
+			return xxhash.Sum64(tsearch.QueryOrder(d.Bytes()))
 		}
 		return xxhash.Sum64(d.Bytes())
 	case KindFloat:

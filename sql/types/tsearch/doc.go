@@ -7,9 +7,9 @@
 //
 //  1. The words of a Vector are distinct and sorted by their bytes; the positions of a lexeme ascend.
 //  2. The encoded forms order by their bytes as PostgreSQL orders the values. A tsquery's weights and prefix marks follow
-//     the part that PostgreSQL compares.
+//     the part that PostgreSQL compares, QueryOrder.
 //  3. Decoding does not copy words: what DecodeVector and DecodeQuery return aliases the encoded bytes.
 //  4. A tree of a query is at most MaxDepth high, so that functions may recurse over it.
 //
-// The package knows nothing about dictionaries and parsers of documents: packages tsparser and tsdict do.
+// The package knows nothing about dictionaries and parsers of documents: packages tsparser and textsearch do.
 package tsearch

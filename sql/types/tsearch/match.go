@@ -29,6 +29,21 @@ func (v Vector) Matches(q *Query) bool {
 	return q.Root != nil && q.Root.holds(v.has) != no
 }
 
+// HoldsAt reports whether a query holds for a text in which an operand occurs at the positions that find returns, ascending; none: it does
+// not occur.
+func (q *Query) HoldsAt(find func(n *Node) []int) bool {
+	return q.Root != nil && q.Root.holds(func(n *Node, where *positions) match {
+		list := find(n)
+		if len(list) == 0 {
+			return no
+		}
+		if where != nil {
+			where.list = list
+		}
+		return yes
+	}) != no
+}
+
 // has is the condition of a document.
 func (v Vector) has(n *Node, where *positions) match {
 	result := no

@@ -1,8 +1,10 @@
 package tsearch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -26,7 +28,7 @@ const (
 const MaxDistance = 1 << 14
 
 // MaxDepth bounds the height of queries.
-const MaxDepth = 20000
+const MaxDepth = 200000
 
 // Node is a query or a part of one. A Not has only the right operand.
 type Node struct {
@@ -70,6 +72,9 @@ func (q *Query) Nodes() int {
 	return n
 }
 
+// Operands returns the operands of a query, the last first.
+func (q *Query) Operands() []*Node { return q.Root.operands() }
+
 func (n *Node) operands() (list []*Node) {
 	n.walk(func(n *Node) {
 		if n.Op == Operand {
@@ -88,7 +93,7 @@ func (n *Node) depth() int {
 
 func errTooDeep() error {
 	return pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded").
-		WithHint("A query may have at most 20000 nested operators.")
+		WithHint("A query may have at most 200000 nested operators.")
 }
 
 // Check returns an error for a query that is too large or too deep.
@@ -142,6 +147,64 @@ func (q *Query) Encode() []byte {
 	binary.BigEndian.PutUint32(b, uint32(nodes))
 	binary.BigEndian.PutUint32(b[4:], uint32(8+12*nodes+size))
 	return b
+}
+
+// orderEnd returns where the weights and prefix marks of an encoded query begin; -1 if it is malformed.
+func orderEnd(b []byte) int {
+	if len(b) < queryHeader {
+		return -1
+	}
+	at := queryHeader
+	for range binary.BigEndian.Uint32(b) {
+		switch {
+		case at >= len(b):
+			return -1
+		case b[at] == tagOperand:
+			if at += 5; at > len(b) {
+				return -1
+			}
+			n := bytes.IndexByte(b[at:], 0)
+			if n < 0 {
+				return -1
+			}
+			at += n + 1
+		case at+2 <= len(b) && b[at+1] == ^byte(Phrase):
+			at += 4
+		default:
+			at += 2
+		}
+	}
+	return min(at, len(b))
+}
+
+// QueryOrder returns the part of an encoded query by which queries are compared: without weights and prefix marks.
+func QueryOrder(b []byte) []byte { return b[:orderEnd(b)] }
+
+// HasFlags reports whether an encoded query has weights or prefix marks.
+func HasFlags(b []byte) bool {
+	return slices.ContainsFunc(b[orderEnd(b):], func(flags byte) bool { return flags != 0 })
+}
+
+// QueryOfOrder returns the encoded query without weights and prefix marks that QueryOrder encodes; false if it is malformed.
+func QueryOfOrder(order []byte) ([]byte, bool) {
+	end := orderEnd(order)
+	if end < 0 {
+		return nil, false
+	}
+	operands := 0
+	for at := queryHeader; at < end; {
+		switch {
+		case order[at] == tagOperand:
+			operands++
+			at += 5
+			at += bytes.IndexByte(order[at:], 0) + 1
+		case order[at+1] == ^byte(Phrase):
+			at += 4
+		default:
+			at += 2
+		}
+	}
+	return append(slices.Clip(order[:end]), make([]byte, operands)...), true
 }
 
 func (n *Node) encode(b []byte) []byte {

@@ -46,14 +46,31 @@ func Plain(s string, morph Morph) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cleaned(root)
+	return cleaned(s, root)
 }
 
-// cleaned returns the query without stop words.
-func cleaned(root *Node) (*Query, error) {
+// maxOperandStart bounds where an operand begins in the operands of a query that is read from a text, which are stored one behind the other.
+const maxOperandStart = 1 << 20
+
+// cleaned returns the query of the text s without stop words.
+func cleaned(s string, root *Node) (*Query, error) {
 	q := &Query{root}
 	if root == nil {
 		return q, nil
+	}
+	start, last := 0, 0
+	root.walk(func(n *Node) {
+		if n.Op != Operand {
+			return
+		}
+		if last == 0 { // walk begins with the last operand.
+			last = len(n.Word) + 1
+			return
+		}
+		start += len(n.Word) + 1
+	})
+	if start >= maxOperandStart {
+		return nil, pgerror.New(pgerror.ProgramLimitExceeded, "value is too big in tsquery: \"%s\"", s)
 	}
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -112,12 +129,15 @@ func (p *queryParser) query(next func() (token, error)) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cleaned(root)
+	return cleaned(p.words.whole, root)
 }
+
+// maxParentheses bounds how deep parentheses nest.
+const maxParentheses = 5000
 
 // level parses up to a closing parenthesis or the end.
 func (p *queryParser) level(next func() (token, error), depth int) (*Node, error) {
-	if depth > MaxDepth/4 {
+	if depth > maxParentheses {
 		return nil, errTooDeep()
 	}
 	var operators []operator

@@ -24,6 +24,16 @@ func (q *Query) Rewrite(target, substitute *Query) *Query {
 	return &Query{r.replace(root).binary()}
 }
 
+// Sorted returns the query with its operands in the order in which Rewrite leaves them.
+func (q *Query) Sorted() *Query {
+	if q.Root == nil {
+		return q
+	}
+	root := flat(q.Root)
+	root.sort()
+	return &Query{root.binary()}
+}
+
 // flat makes a tree of a query.
 func flat(n *Node) *tree {
 	t := &tree{Node: n}
@@ -77,11 +87,12 @@ func (t *tree) binary() *Node {
 		return NewWord(strings.Clone(t.Word), t.Weights, t.Prefix)
 	}
 	n := Join(t.Op, t.Distance, nil, t.children[0].binary())
-	for i, c := range t.children[1:] {
-		if i > 0 {
-			n = Join(t.Op, t.Distance, nil, n)
-		}
-		n.Left = c.binary()
+	if len(t.children) == 1 {
+		return n
+	}
+	n.Left = t.children[1].binary()
+	for i := len(t.children) - 1; i > 1; i-- { // PostgreSQL takes the others from the last on.
+		n = Join(t.Op, t.Distance, t.children[i].binary(), n)
 	}
 	return n
 }
