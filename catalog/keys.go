@@ -40,6 +40,7 @@ const (
 
 	wordObserverError = "observererror" // observer / key of a row → why it is set aside
 	wordSeeding       = "seeding"       // observer → how far its table has been notified
+	wordAdvisory      = "advisory"      // kind and number of an advisory lock; never has a value
 )
 
 func schemaKey(name string) []byte { return []byte(keySpace + wordSchema + "/" + name + "\x00") }
@@ -51,6 +52,15 @@ func nameKey(schema, name string) []byte {
 // idKey is the key of a numbered thing; padded, so that keys order as numbers do.
 func idKey(word string, id uint64) []byte {
 	return fmt.Appendf(nil, "%s%s/%020d\x00", keySpace, word, id)
+}
+
+// AdvisoryKey is the key that an advisory lock locks, whose key are two numbers (pair), or the halves of one.
+func AdvisoryKey(high, low uint32, pair bool) []byte {
+	kind := "bigint"
+	if pair {
+		kind = "pair"
+	}
+	return fmt.Appendf(nil, "%s%s/%s/%08x/%08x\x00", keySpace, wordAdvisory, kind, high, low)
 }
 
 // idOfKey is the inverse of idKey.

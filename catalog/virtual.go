@@ -36,6 +36,8 @@ type SystemView interface {
 	AccessRules(ctx context.Context) ([]AccessRule, error)
 	// FileSettings lists what ALTER SYSTEM has stored, by name (pg_file_settings).
 	FileSettings(ctx context.Context) ([]FileSetting, error)
+	// AdvisoryLocks lists the advisory locks of this process's sessions (pg_locks).
+	AdvisoryLocks() []AdvisoryLock
 	// Transactions lists the open transactions of this process (percodb.transactions).
 	Transactions() []Transaction
 	// Locks calls yield with every lock of the store or cluster (percodb.locks).
@@ -57,6 +59,15 @@ type SystemView interface {
 type RelationColumns struct {
 	Relation *TableDescriptor
 	Columns  []int
+}
+
+// AdvisoryLock is one advisory lock that a session has or waits for.
+type AdvisoryLock struct {
+	PID             uint32
+	High, Low       uint32 // as in AdvisoryKey
+	Pair            bool
+	Shared, Granted bool
+	WaitStart       int64 // microseconds since 2000-01-01 UTC, 0 if it is granted
 }
 
 // Setting is one row of pg_settings.

@@ -31,6 +31,9 @@ type lease struct {
 	// lockedAt is the timestamp as of which the primary was locked pessimistically, 0 if it was not; alone: not shared.
 	lockedAt tso.Timestamp
 	alone    bool
+	// hold: the lock is a Hold's, which lives as long as its owner; else nil. renewed is when it was renewed last, by the local clock.
+	hold    *holdState
+	renewed time.Time
 	// doomed: the transaction has been rolled back. It is advisory; the shard decides.
 	doomed atomic.Bool
 
@@ -46,6 +49,7 @@ type lease struct {
 func (l *lease) begin(db *DB, startTS tso.Timestamp, primary []byte, openMillis, ttlMillis uint64) {
 	l.db, l.startTS, l.primary = db, startTS, primary
 	l.begun, l.openMillis, l.ttlMillis = time.Now(), openMillis, ttlMillis
+	l.renewed = l.begun
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.timer = time.AfterFunc(l.period(), l.beat)
@@ -67,7 +71,7 @@ func (l *lease) running() bool {
 
 func (l *lease) beat() {
 	l.mu.Lock()
-	if l.mu.timer == nil || time.Since(l.begun) > maxTxnLife {
+	if l.mu.timer == nil || l.doomed.Load() || l.hold == nil && time.Since(l.begun) > maxTxnLife {
 		l.mu.Unlock()
 		return
 	}
@@ -76,15 +80,18 @@ func (l *lease) beat() {
 	l.mu.cancel, l.mu.beating = cancel, beating
 	l.mu.Unlock()
 
-	prewritten := l.prewritten.Load()
+	start, prewritten := time.Now(), l.prewritten.Load()
 	ttlMillis := l.ttlNow(ctx)
 	err := l.send(ctx, ttlMillis)
-	if errkind.Of(err) == errkind.LockNotFound && !prewritten && l.alone {
+	if errkind.Of(err) == errkind.LockNotFound && !prewritten && (l.alone || l.hold != nil) {
 		err = l.lockAgain(ctx, ttlMillis)
 	}
 	cancel()
 	if kind := errkind.Of(err); kind == errkind.RolledBack || prewritten && kind == errkind.LockNotFound {
 		l.doomed.Store(true)
+	}
+	if l.hold != nil {
+		l.beatHold(start, err)
 	}
 
 	l.mu.Lock()
@@ -134,8 +141,15 @@ func (l *lease) lockAgain(ctx context.Context, ttlMillis uint64) error {
 	if err != nil {
 		return err
 	}
-	_, err = shard.AcquireLocks(ctx, &kv.AcquireLocksRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{l.primary},
-		Primary: l.primary, StartTS: l.startTS, ReadTS: l.lockedAt, TTLMillis: ttlMillis, LeaseMillis: l.ttlMillis, Process: l.db.opts.Process})
+	req := &kv.AcquireLocksRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{l.primary},
+		Primary: l.primary, StartTS: l.startTS, ReadTS: l.lockedAt, TTLMillis: ttlMillis, LeaseMillis: l.ttlMillis, Process: l.db.opts.Process}
+	if l.hold != nil {
+		if req.ReadTS, err = l.db.oracle.Now(ctx); err != nil { // Garbage collection does not wait for holds.
+			return err
+		}
+		req.Shared = l.hold.shared.Load()
+	}
+	_, err = shard.AcquireLocks(ctx, req)
 	l.routeFailed(err, desc)
 	return err
 }

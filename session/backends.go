@@ -117,7 +117,8 @@ func (b *backends) terminate(ctx context.Context, pid int32, timeout time.Durati
 	}
 }
 
-// blocking is pg_blocking_pids: the sessions of this process that change the schema, or hold a row lock, for which a session of it waits.
+// blocking is pg_blocking_pids: the sessions of this process that change the schema, or hold a row lock or an advisory lock, for which a
+// session of it waits.
 func (b *backends) blocking(ctx context.Context, pid int32) (pids []int32, err error) {
 	add := func(blocker uint32) {
 		if !slices.Contains(pids, int32(blocker)) {
@@ -129,21 +130,22 @@ func (b *backends) blocking(ctx context.Context, pid int32) (pids []int32, err e
 			add(blocker)
 		}
 	}
-	var waiter tso.Timestamp
+	var waits []tso.Timestamp // the transactions and holds of the session
 	byTxn := map[tso.Timestamp]uint32{}
 	b.deps.Sessions(func(other *Session) {
-		if txn, ok := other.activity.transaction(); ok {
-			byTxn[txn.StartTS] = txn.PID
-			if int64(txn.PID) == int64(pid) {
-				waiter = txn.StartTS
+		for _, ts := range other.activity.lockers() {
+			byTxn[ts] = other.identity.key.PID
+			if int64(other.identity.key.PID) == int64(pid) {
+				waits = append(waits, ts)
 			}
 		}
 	})
-	if waiter == 0 {
+	if len(waits) == 0 {
 		return pids, nil
 	}
 	_, err = kv.ListLocks(ctx, b.deps.Router, func(_ *kv.RangeDescriptor, lock *mvcc.LockInfo) error {
-		if holder, here := byTxn[lock.Lock.StartTS]; here && slices.Contains(lock.Waiters, waiter) {
+		waiting := func(ts tso.Timestamp) bool { return slices.Contains(waits, ts) }
+		if holder, here := byTxn[lock.Lock.StartTS]; here && slices.ContainsFunc(lock.Waiters, waiting) {
 			add(holder)
 		}
 		return nil

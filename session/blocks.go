@@ -28,6 +28,7 @@ type savepoint struct {
 	pending  pendingMark
 	// constraints are the modes of SET CONSTRAINTS.
 	constraints executor.ConstraintModes
+	advisory    int // advisoryLocks.mark
 }
 
 // begin is BEGIN and START TRANSACTION.
@@ -115,6 +116,7 @@ func (b *blocks) savepoint(ctx context.Context, name string) error {
 	t.savepoints = append(t.savepoints, savepoint{
 		name: name, mark: t.txn.Savepoint(), settings: t.settings.Mark(), guard: t.guard.Mark(), changed: t.changed, modes: t.modes, pending: t.pending.mark(),
 		constraints: t.deferred.Modes(),
+		advisory:    t.advisory.mark(),
 	})
 	return nil
 }
@@ -159,6 +161,7 @@ func (b *blocks) rollbackTo(name string) error {
 	t.settings.RollbackTo(sp.settings)
 	t.deferred.SetModes(sp.constraints)
 	t.pending.rollbackTo(sp.pending, t.env.Memory)
+	t.advisory.rollbackTo(t.env.Ctx, sp.advisory)
 	t.resolver = nil // The schema and the search path may have changed.
 	t.changed, t.modes = sp.changed, sp.modes
 	t.phase.on(rollbackTo)

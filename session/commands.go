@@ -160,6 +160,7 @@ func (c *commands) discard(ctx context.Context, n *ast.Discard) (Tag, error) {
 		}
 		c.portals.removeCursors()
 		c.notifications.unlistenAll()
+		c.tx.advisory.unlockAll(ctx)
 		c.prepared.statements.removeAll()
 		c.plans.clear()
 		c.sequences.discard()

@@ -136,11 +136,12 @@ type statementRunner struct {
 // execute runs a statement under its policy, or goes on with one that was suspended. It is the only loop that attempts a
 // statement again.
 func (x *statementRunner) execute(ctx context.Context, r *run, w ResultWriter) error {
-	outer := r.begun
+	outer, locked := r.begun, x.tx.advisory.mark()
 	for {
 		err := x.attempt(ctx, r, w)
 		if err != nil {
 			if err = x.prepareAttempt(ctx, r, err, w); err == nil {
+				x.tx.advisory.undo(ctx, locked)
 				continue
 			}
 		}

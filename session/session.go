@@ -53,6 +53,7 @@ import (
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/notify"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
@@ -75,6 +76,8 @@ type Deps struct {
 	// Terminate ends a session of the process and its connection, whose client is sent why; nil: the administrator's command.
 	// done is closed when it has ended.
 	Terminate func(s *Session, why *pgerror.Error) (done <-chan struct{})
+	// WaitGraph has the waits for row locks, for deadlocks through advisory locks; nil: those are not found.
+	WaitGraph waitgraph.Graph
 	// Notify delivers notifications; nil: LISTEN and NOTIFY are refused.
 	Notify *notify.Hub
 	// Configuration is the server's; nil: there is none.
@@ -236,7 +239,7 @@ func (s *Session) connect(ctx context.Context) {
 	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Queries: &s.queries, Rand: builtin.NewRand()}
 	s.domains = planner.NewDomains(&s.env, tx.names)
 	s.objects = pgcatalog.Objects{Resolver: tx.names, Role: func() uint32 { return s.acting.current }, Database: Database}
-	s.activity = activity{identity: &s.identity, interrupts: s.interrupts, shown: &s.tx.shown}
+	s.activity.identity, s.activity.interrupts, s.activity.shown = &s.identity, s.interrupts, &s.tx.shown
 	s.notifications = notifications{
 		hub: deps.Notify, tx: tx, pid: s.identity.key.PID, ended: func(why error) { deps.Terminate(s, listenerEnded(why)) },
 	}
@@ -255,6 +258,7 @@ func (s *Session) connect(ctx context.Context) {
 		acting: &s.acting, audit: &s.audit, cursors: deps.Cursors, guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
 	s.tx.deferred = executor.NewDeferredKeys(&s.memory)
+	s.tx.advisory.session = s
 	s.tx.guard.Session = s.identity.key.PID
 	s.tx.guard.Temporary = deps.Catalog.NewTemporary(s.identity.key.PID)
 	s.tx.claimed = memory.NewAccount(deps.Memory, freeBytes)
@@ -428,6 +432,7 @@ func (s *Session) Close() {
 	s.timer.follow(false, 0)
 	s.notifications.close()
 	s.tx.abort()
+	s.tx.advisory.close(context.WithoutCancel(s.env.Ctx))
 	s.portals.removeCursors() // those WITH HOLD
 	if err := s.tx.dropTemporary(); err != nil {
 		s.log.Warn("temporary tables of a session are left for the next start", "err", err)

@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync/atomic"
 
+	"github.com/percodb/percodb/advisory"
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/session/settings"
@@ -71,6 +72,7 @@ type activity struct {
 	*identity
 	interrupts *interrupts
 	shown      *shown
+	advisory   atomic.Pointer[advisory.Locks] // nil: none has been locked
 }
 
 // transaction returns what is shown of the session's transaction, if one is open. Safe from any
@@ -88,6 +90,19 @@ func (a *activity) transaction() (catalog.Transaction, bool) {
 	}
 	t.State = a.state()
 	return t, true
+}
+
+// lockers returns what the session may lock keys with: its transaction and its advisory locks. Safe from any goroutine.
+func (a *activity) lockers() (all []tso.Timestamp) {
+	if start := tso.Timestamp(a.shown.startTS.Load()); start != 0 {
+		all = append(all, start)
+	}
+	if locks := a.advisory.Load(); locks != nil {
+		for _, l := range locks.List() {
+			all = append(all, l.Hold)
+		}
+	}
+	return all
 }
 
 // row returns what pg_stat_activity shows of the session. Safe from any goroutine.

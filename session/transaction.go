@@ -29,6 +29,7 @@ type transaction struct {
 	guard    *catalog.Guard
 	acting   *principal
 	audit    *auditor
+	advisory advisoryLocks
 
 	notifications *notifications
 	cursors       *ChangeCursors
@@ -143,6 +144,9 @@ func (t *transaction) beginTxn(ctx context.Context) error {
 		}
 	}
 	t.txn = txn
+	if err := t.advisory.begin(ctx, txn); err != nil {
+		return err
+	}
 	t.setLockTimeout()
 	t.shown.begin(txn, t.modes.Isolation)
 	t.guard.Reset(txn)
@@ -362,8 +366,10 @@ func (t *transaction) fail() {
 	case n > 0:
 		t.txn.RollbackTo(t.savepoints[n-1].mark)
 		t.guard.RollbackTo(t.savepoints[n-1].guard)
+		t.advisory.rollbackTo(t.env.Ctx, t.savepoints[n-1].advisory)
 	default:
 		t.rollback()
+		t.advisory.end(t.env.Ctx)
 		t.reader.Saw(t.txn.ReadTS())
 		t.txn = nil
 		t.shown.end()
@@ -414,6 +420,7 @@ func (t *transaction) end(committed bool) {
 // reset forgets the transaction; after a rollback its SETs are undone.
 func (t *transaction) reset(committed bool) {
 	t.settings.EndTransaction(committed)
+	t.advisory.end(t.env.Ctx)
 	t.forget()
 }
 

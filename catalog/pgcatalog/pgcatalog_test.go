@@ -107,6 +107,10 @@ func (session) Activity() []catalog.Activity {
 	return []catalog.Activity{{PID: 7, User: "joe", State: "active", Query: "select 1", ClientAddr: "127.0.0.1", ClientPort: 9, QueryStart: 1}}
 }
 
+func (session) AdvisoryLocks() []catalog.AdvisoryLock {
+	return []catalog.AdvisoryLock{{PID: 1, High: 2, Low: 3, Pair: true, Granted: true}}
+}
+
 func (session) Transactions() []catalog.Transaction {
 	return []catalog.Transaction{
 		{PID: 7, User: "joe", Isolation: "read committed", Pessimistic: true, State: "active", StartTS: ticks(10), ReadTS: ticks(30), Reads: 1, Locks: 2, Writes: 3},

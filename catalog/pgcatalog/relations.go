@@ -78,6 +78,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_amproc":                       amprocRows,
 		"pg_catalog.pg_settings":                     settingRows,
 		"pg_catalog.pg_stat_activity":                activityRows,
+		"pg_catalog.pg_locks":                        advisoryLockRows,
 		"pg_catalog.pg_stat_ssl":                     sslRows,
 		"pg_catalog.pg_stat_gssapi":                  gssRows,
 		"pg_catalog.pg_hba_file_rules":               accessRuleRows,

@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"kv", "sql/mysql"},
 	{"percolator", "gc"},
 	{"catalog", "percolator/observe"},
-	{"rowenc"},
+	{"rowenc", "advisory"},
 	{"catalog/pgcatalog"},
 	{"planner/expr"},
 	{"planner"},

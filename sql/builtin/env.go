@@ -69,6 +69,11 @@ type SessionInfo interface {
 	BlockingPIDs(ctx context.Context, pid int32) ([]int32, error)
 	// ReloadConfiguration is pg_reload_conf. Errors: 42501 for roles that are no superusers.
 	ReloadConfiguration() (bool, error)
+	// LockAdvisory locks a key and reports whether it is locked; UnlockAdvisory undoes that for one of the session level, false with a
+	// warning if there is none; UnlockAllAdvisory does for all of them.
+	LockAdvisory(ctx context.Context, lock AdvisoryLock) (bool, error)
+	UnlockAdvisory(ctx context.Context, lock AdvisoryLock) bool
+	UnlockAllAdvisory(ctx context.Context)
 	// Notify is pg_notify. ListeningChannels and NotificationQueueUsage are the functions of these names.
 	Notify(channel, payload string) error
 	ListeningChannels() []string
