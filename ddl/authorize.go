@@ -67,6 +67,8 @@ func (r *run) authorize(ctx context.Context, stmt ast.Statement) error {
 	case *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy, *ast.AlterObject, *ast.AlterEnum, *ast.AlterDomain, *ast.AlterType, *ast.RenameAttribute, // by object
 		*ast.CreateExtension, *ast.AlterExtension:
 		return nil
+	case *ast.CreateFunction, *ast.AlterFunction, *ast.Define: // by the schema and the owner (routine.go, routinealter.go, aggregate.go)
+		return nil
 	case *ast.CreatePolicy, *ast.AlterPolicy: // by the owner of the table (policy.go)
 		return nil
 	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.AlterDatabaseSet, *ast.Database, *ast.DropObjects, *ast.GrantRole: // role.go, membership.go, owner.go, droptype.go, policy.go

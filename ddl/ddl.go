@@ -40,6 +40,8 @@ type Deps struct {
 	CheckSetting func(name, value string) (title string, err error)
 	// SuperuserSetting reports whether a parameter is for superusers, and roles that have been granted SET on it.
 	SuperuserSetting func(name string) bool
+	// CheckProcedural checks the body of a function in PL/pgSQL; nil: it is not checked. Positions of errors are in the body.
+	CheckProcedural func(ctx context.Context, d *catalog.RoutineDescriptor, r catalog.Resolver) error
 	// LockTimeout bounds each wait for other schema changes of a statement that runs alone; 0: only the context does. In a
 	// block Guard has it.
 	LockTimeout time.Duration
@@ -101,9 +103,13 @@ func (silent) Progress(string, int64) {}
 func Handles(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
 	case *ast.AlterObject:
-		return n.Object.Role != nil || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "EXTENSION" || ofType(n.Object.Kind)
+		return n.Object.Role != nil || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "EXTENSION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind)
 	case *ast.DropObjects:
-		return n.Objects[0].Role != nil || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "EXTENSION" || ofType(n.Objects[0].Kind)
+		return n.Objects[0].Role != nil || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "EXTENSION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind)
+	case *ast.CreateFunction, *ast.AlterFunction:
+		return true
+	case *ast.Define:
+		return n.Kind == "AGGREGATE"
 	case *ast.CreatePolicy, *ast.AlterPolicy:
 		return true
 	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.GrantRole:
@@ -325,10 +331,22 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		if n.Object.Kind == "EXTENSION" {
 			return "ALTER EXTENSION", r.moveExtension(ctx, n.Object.Name[0], n.Change.Schema)
 		}
+		if ofRoutine(n.Object.Kind) {
+			return "ALTER " + n.Object.Kind, r.alterRoutineObject(ctx, n)
+		}
 		if ofType(n.Object.Kind) {
 			return "ALTER " + n.Object.Kind, r.alterTypeObject(ctx, n)
 		}
 		return "ALTER " + n.Object.Kind, r.alterObjectOwner(ctx, n)
+	case *ast.CreateFunction:
+		if n.Procedure {
+			return "CREATE PROCEDURE", r.createRoutine(ctx, n)
+		}
+		return "CREATE FUNCTION", r.createRoutine(ctx, n)
+	case *ast.AlterFunction:
+		return "ALTER " + n.Function.Kind, r.alterRoutine(ctx, n)
+	case *ast.Define:
+		return "CREATE AGGREGATE", r.createAggregate(ctx, n)
 	case *ast.CreateExtension:
 		return "CREATE EXTENSION", r.createExtension(ctx, n)
 	case *ast.AlterExtension:
@@ -351,6 +369,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		}
 		if n.Objects[0].Kind == "EXTENSION" {
 			return "DROP EXTENSION", r.dropExtensions(ctx, n)
+		}
+		if ofRoutine(n.Objects[0].Kind) {
+			return "DROP " + n.Objects[0].Kind, r.dropRoutines(ctx, n)
 		}
 		if ofType(n.Objects[0].Kind) {
 			return "DROP " + n.Objects[0].Kind, r.dropTypes(ctx, n)

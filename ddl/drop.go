@@ -98,6 +98,8 @@ type dropping struct {
 	policies []policyUse
 	// references are the foreign keys, of tables that stay, to a target.
 	references []catalog.Reference
+	// routines are those whose bodies in SQL's standard form name a target.
+	routines []*catalog.RoutineDescriptor
 	// rows are what depends on row types, but for views.
 	rows []rowTypeUses
 	// others describes what has been dropped already.
@@ -200,6 +202,12 @@ func (d *dropping) collect(ctx context.Context) error {
 		return err
 	}
 	for _, t := range append(slices.Clone(d.targets), d.dependents...) {
+		for _, f := range d.r.standardOn(t) {
+			if !slices.Contains(d.routines, f) {
+				d.routines = append(d.routines, f)
+				d.why = append(d.why, f.Kind.String()+" "+d.r.routineSignature(f)+" depends on "+kindWord(t.Kind)+" "+t.Name)
+			}
+		}
 		users, err := d.r.observersOn(ctx, t.ID)
 		if err != nil {
 			return err
@@ -294,6 +302,9 @@ func (d *dropping) execute(ctx context.Context) error {
 	if err := d.unlinkTargets(ctx); err != nil {
 		return err
 	}
+	for _, f := range d.routines {
+		others = append(others, f.Kind.String()+" "+d.r.routineSignature(f))
+	}
 	for _, use := range d.observers {
 		others = append(others, "observer "+use.observer.Name+" on table "+use.table.Name)
 		if err := d.removeObserver(ctx, use); err != nil {
@@ -307,6 +318,9 @@ func (d *dropping) execute(ctx context.Context) error {
 		}
 	}
 	d.r.noticeCascade(others)
+	if err := d.r.dropFound(ctx, d.routines); err != nil {
+		return err
+	}
 	for _, t := range append(slices.Clone(d.dependents), d.targets...) {
 		if t.Kind == catalog.KindTable {
 			if err := d.r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID}); err != nil {
@@ -441,6 +455,10 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 		}
 		why = append(why, lines...)
 	}
+	functions := r.routinesWhere(func(f *catalog.RoutineDescriptor) bool { return f.Schema == schema })
+	for _, f := range functions {
+		why = append(why, f.Kind.String()+" "+r.routineSignature(f)+" depends on schema "+schema)
+	}
 	installed := r.extensionsIn(schema)
 	for _, e := range installed {
 		why = append(why, "extension "+e.Name+" depends on schema "+schema)
@@ -462,6 +480,9 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 	if len(d.targets) == 0 {
 		r.noticeCascade(d.others)
 	} else if err := d.cascade(ctx); err != nil {
+		return err
+	}
+	if err := r.dropFound(ctx, functions); err != nil {
 		return err
 	}
 	for _, t := range kept {

@@ -81,6 +81,9 @@ type typeDropping struct {
 	others  []typeUses
 	domains []domainUse
 	fields  []fieldUse
+	// routines have arguments or results of the type, or use it in another way.
+	routines []*catalog.RoutineDescriptor
+	names    func(*catalog.RoutineDescriptor) string // of routines
 }
 
 // fieldUse is an attribute of a composite type that has a type, or arrays of it.
@@ -120,7 +123,7 @@ type typeUses struct {
 
 // usesOf finds what depends on a type. describe lists it as messages do.
 func (r *run) usesOf(ctx context.Context, d *catalog.TypeDescriptor) (*typeDropping, error) {
-	found := &typeDropping{}
+	found := &typeDropping{routines: r.routinesWith(d), names: r.routineSignature}
 	var err error
 	if found.columns, err = r.columnsOf(ctx, d); err != nil {
 		return nil, err
@@ -192,6 +195,9 @@ func (f *typeDropping) describe(d *catalog.TypeDescriptor, dependsOn bool) (line
 		}
 		add(u.what(), u.array, u.domain.ID, within...)
 	}
+	for _, u := range f.routines {
+		add(u.Kind.String()+" "+f.names(u), false, u.ID)
+	}
 	for _, u := range f.others {
 		for _, use := range u.uses {
 			add(use.what, false, u.relation.ID)
@@ -249,6 +255,9 @@ func (r *run) dropDependents(ctx context.Context, found *typeDropping) error {
 			return pgerror.Unsupported("DROP TYPE … CASCADE of the type of a primary key",
 				"Drop column "+u.column.Name+" of table "+u.table.Name+" first.")
 		}
+	}
+	if err := r.dropFound(ctx, found.routines); err != nil {
+		return err
 	}
 	for _, u := range found.others {
 		if err := r.dropUses(ctx, u); err != nil {
@@ -387,6 +396,7 @@ func (r *run) schemaType(ctx context.Context, d *catalog.TypeDescriptor, schema 
 	}
 	found.columns = slices.DeleteFunc(found.columns, func(u columnUse) bool { return u.table.Schema == schema })
 	found.others = slices.DeleteFunc(found.others, func(u typeUses) bool { return u.relation.Schema == schema })
+	found.routines = slices.DeleteFunc(found.routines, func(d *catalog.RoutineDescriptor) bool { return d.Schema == schema })
 	lines := []string{"type " + builtin.TypeName(d.Type()) + " depends on schema " + schema}
 	return append(lines, found.describe(d, true)...), nil
 }

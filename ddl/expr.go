@@ -43,9 +43,8 @@ func (r *run) defaultText(ctx context.Context, column string, e ast.Expr, target
 		return "", pgerror.New(pgerror.FeatureNotSupported, "cannot use column reference in DEFAULT expression").At(at)
 	}
 	bound, err := r.bind(ctx, nil, e, target, inDefault)
-	if literal, ok := bound.(*expr.Parse); ok && err == nil {
-		// What cannot be read now never can.
-		_, err = literal.Eval(&expr.Context{Ctx: ctx, Env: r.Env}, nil)
+	if err == nil {
+		err = r.literalFits(ctx, bound)
 	}
 	if pg, ok := err.(*pgerror.Error); ok && pg.Code == pgerror.DatatypeMismatch {
 		from, err := r.bind(ctx, nil, e, types.Type{}, inDefault)
@@ -60,6 +59,15 @@ func (r *run) defaultText(ctx context.Context, column string, e ast.Expr, target
 		return "", err
 	}
 	return r.pinned(e), nil
+}
+
+// literalFits fails for a literal that cannot be read as a value of its type: what cannot be read now never can.
+func (r *run) literalFits(ctx context.Context, bound expr.Scalar) error {
+	if literal, ok := bound.(*expr.Parse); ok {
+		_, err := literal.Eval(&expr.Context{Ctx: ctx, Env: r.Env}, nil)
+		return err
+	}
+	return nil
 }
 
 // columnIn finds a column's name in an expression.

@@ -77,13 +77,18 @@ func (p *extensionProbe) uses(ctx context.Context, what string, f func() error) 
 }
 
 func (p *extensionProbe) depends(what string, use builtin.Use) {
+	if use.Routine != nil {
+		d := p.r.Routines().ByOID(use.Routine.OID)
+		p.found.lines = append(p.found.lines, what+" depends on "+use.Kind+" "+p.routineSignature(d))
+		return
+	}
 	p.found.lines = append(p.found.lines, what+" depends on "+use.Kind+" "+p.prefix+use.Name)
 }
 
 // ofType returns what a type is of the extension; false if it is not of it.
 func (p *extensionProbe) ofType(t types.Type) (builtin.Use, bool) {
 	use := builtin.TypeUse(t)
-	return use, use.Extension == p.of.Name
+	return use, p.of != nil && use.Extension == p.of.Name
 }
 
 // relation finds the uses in a table or view.

@@ -20,6 +20,7 @@ import (
 type grantable struct {
 	name, shown string
 	typ         types.OID
+	routine     *catalog.RoutineDescriptor // of a user
 }
 
 // objectKinds are the kinds of such objects, by the statement's word for them.
@@ -43,12 +44,23 @@ func (g *granting) objects(ctx context.Context) error {
 	return g.onObjects(ctx, kind, strings.ToLower(g.n.Kind), found)
 }
 
-// functionsOfSchemas is GRANT on ALL FUNCTIONS, PROCEDURES or ROUTINES IN SCHEMA. There are no procedures.
+// functionsOfSchemas is GRANT on ALL FUNCTIONS, PROCEDURES or ROUTINES IN SCHEMA.
 func (g *granting) functionsOfSchemas(ctx context.Context) error {
 	var found []grantable
 	err := g.eachSchema(func(name string) error {
 		if g.n.Kind == "ALL PROCEDURES IN SCHEMA" {
+			for _, d := range g.r.Routines().All() {
+				if d.Schema == name && d.Kind == builtin.ProcedureRoutine {
+					found = append(found, grantable{shown: d.Name, routine: d})
+				}
+			}
 			return nil
+		}
+		for _, d := range g.r.Routines().All() {
+			procedure := d.Kind == builtin.ProcedureRoutine
+			if d.Schema == name && !(procedure && g.n.Kind == "ALL FUNCTIONS IN SCHEMA") {
+				found = append(found, grantable{shown: d.Name, routine: d})
+			}
 		}
 		for _, p := range builtin.Procs() {
 			if p.Schema() == name {
@@ -86,6 +98,12 @@ func (g *granting) onObjects(ctx context.Context, kind acl.Kind, word string, fo
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if o.routine != nil {
+			if err := g.onRoutine(ctx, o.routine, p); err != nil {
+				return err
+			}
+			continue
+		}
 		owned := catalog.Owned{ACL: edit.ACL(kind, o.name)}
 		list, err := g.onObject(owned, kind, word, o.shown, p)
 		if err != nil {
@@ -118,7 +136,10 @@ func (g *granting) object(ctx context.Context, kind acl.Kind, o *ast.Object) ([]
 	}
 	switch kind {
 	case acl.Function:
-		p, err := g.routine(o)
+		if d, err := g.userRoutine(ctx, o); d != nil || err != nil {
+			return []grantable{{shown: o.Name[len(o.Name)-1], routine: d}}, err
+		}
+		p, err := g.systemRoutine(o)
 		if err != nil {
 			return nil, err
 		}
@@ -155,8 +176,31 @@ func (g *granting) systemName(parts []string) (name string, system bool, err err
 	return name, schema == catalog.SystemSchema, nil
 }
 
-// routine finds a function by its name, and its argument types if they are written.
-func (g *granting) routine(o *ast.Object) (*builtin.Proc, error) {
+// userRoutine finds a routine that a user has defined; nil: one of PostgreSQL's own may be meant.
+func (g *granting) userRoutine(ctx context.Context, o *ast.Object) (*catalog.RoutineDescriptor, error) {
+	if len(g.routinesIn(nameOf(o))) == 0 {
+		return nil, nil
+	}
+	d, err := g.run.routine(ctx, o)
+	if absent, ok := err.(*absentRoutine); ok {
+		return nil, absent.err
+	}
+	return d, err
+}
+
+// onRoutine changes the privileges on a routine that a user has defined.
+func (g *granting) onRoutine(ctx context.Context, d *catalog.RoutineDescriptor, p acl.Privileges) error {
+	list, err := g.onObject(d.Owned, acl.Function, d.Kind.String(), d.Name, p)
+	if err != nil || list.Equal(d.ACL) {
+		return err
+	}
+	next := d.Clone()
+	next.ACL = list
+	return g.putRoutine(ctx, next)
+}
+
+// systemRoutine finds a function by its name, and its argument types if they are written.
+func (g *granting) systemRoutine(o *ast.Object) (*builtin.Proc, error) {
 	name, system, err := g.systemName(o.Name)
 	if err != nil {
 		return nil, err

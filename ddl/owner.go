@@ -253,6 +253,13 @@ func (r *run) reassignOwned(ctx context.Context, n *ast.OwnedBy) error {
 			}
 		}
 	}
+	for _, d := range r.r.Routines().All() {
+		if slices.Contains(from, d.OwnerOID()) {
+			if err := r.passRoutine(ctx, d, to); err != nil {
+				return err
+			}
+		}
+	}
 	all, err := r.r.Relations(ctx)
 	if err != nil {
 		return err
@@ -306,6 +313,10 @@ func (r *run) dropOwned(ctx context.Context, n *ast.OwnedBy) error {
 				return err
 			}
 		}
+	}
+	owned := r.routinesWhere(func(d *catalog.RoutineDescriptor) bool { return slices.Contains(roles, d.OwnerOID()) })
+	if err := r.dropRoutineList(ctx, owned, n.Cascade); err != nil {
+		return err
 	}
 	var schemas []string
 	for name, o := range r.access.Grants.Schemas {
@@ -399,6 +410,18 @@ func (r *run) revokeAll(ctx context.Context, role uint32) error {
 			err = r.setTypeACL(ctx, d, list)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	for _, d := range r.r.Routines().All() {
+		if !d.ACL.Mentions(role) {
+			continue
+		}
+		next := d.Clone()
+		if next.ACL, err = d.ACL.Without(roles, role, d.OwnerOID()); err != nil {
+			return err
+		}
+		if err := r.ch.PutRoutine(ctx, next); err != nil {
 			return err
 		}
 	}
@@ -513,6 +536,14 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 			add(d.ID, "owner of type ", name)
 		case d.ACL.Mentions(role):
 			add(d.ID, "privileges for type ", name)
+		}
+	}
+	for _, d := range r.r.Routines().All() {
+		switch name := d.Kind.String() + " " + r.routineSignature(d); {
+		case d.OwnerOID() == role:
+			add(d.ID, "owner of ", name)
+		case d.ACL.Mentions(role):
+			add(d.ID, "privileges for ", name)
 		}
 	}
 	for name, o := range r.access.Grants.Schemas {

@@ -16,6 +16,11 @@ import (
 // schema, and literals that context has given such a type get it as a cast.
 func (r *run) pinType(e ast.Expr) {
 	r.unqualify(e)
+	if call, ok := e.(*ast.Call); ok && call.Routine != 0 {
+		if d := r.r.Routines().ByOID(types.OID(call.Routine)); d != nil {
+			call.Name = []string{d.Schema, d.Name}
+		}
+	}
 	cast, ok := e.(*ast.Cast)
 	if !ok {
 		return

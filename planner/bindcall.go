@@ -48,7 +48,7 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 			return sc.withoutSets("COALESCE", func() (expr.Scalar, error) { return sc.conditional(name, e) })
 		}
 	}
-	if plain && f.IsAggregate() {
+	if plain && f.IsAggregate() || hasUserAggregate(f) {
 		return sc.aggregate(f, e)
 	}
 	if plain && f.IsWindow() {
@@ -397,11 +397,10 @@ func (sc *scope) aggregateCall(f builtin.FuncName, e *ast.Call) (*AggregateCall,
 	if err != nil {
 		return nil, 0, err
 	}
-	fn, err := f.ResolveAggregate(ts)
+	fn, args, err := sc.b.resolveAggregate(f, e, args, ts)
 	if err != nil {
 		return nil, 0, at(err, int(e.Pos))
 	}
-	sc.b.needFunction(fn)
 	for i := range args {
 		if args[i], err = sc.b.coerce(args[i], fn.Args[i].Base(), castImplicit, startOf(e.Args[i])); err != nil {
 			return nil, 0, err

@@ -151,6 +151,12 @@ func (b *binder) param(e *ast.Param) (expr.Scalar, error) {
 		}
 		return b.column(b.arguments[e.Number-1], int(e.Pos)), nil
 	}
+	if len(b.opts.Rows) > 0 && b.opts.Rows[0].Open {
+		if e.Number < 1 || e.Number > len(b.opts.Rows[0].Columns) {
+			return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", e.Number).At(int(e.Pos))
+		}
+		return &expr.Input{Index: -1, Param: e.Number, Typ: b.params[e.Number-1], Pos: int(e.Pos)}, nil
+	}
 	if b.noSlots && b.opts.ParamTypes == nil || e.Number < 1 || e.Number > 65535 {
 		return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", e.Number).At(int(e.Pos))
 	}

@@ -58,6 +58,7 @@ func (sc *scope) routineCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, erro
 	if err := plainCall(f, m, e); err != nil {
 		return nil, err
 	}
+	e.Routine = uint32(m.Routine.OID)
 	call, args, err := sc.b.routineArgs(m, args, int(e.Pos))
 	if err != nil {
 		return nil, err
@@ -231,6 +232,7 @@ func (b *binder) routineTable(sc *scope, f builtin.FuncName, t *ast.TableFunc) (
 	if err := plainCall(f, m, t.Call); err != nil {
 		return nil, nil, err
 	}
+	t.Call.Routine = uint32(m.Routine.OID)
 	call, args, err := b.routineArgs(m, args, int(t.Call.Pos))
 	if err != nil {
 		return nil, nil, err

@@ -128,11 +128,10 @@ func (sc *scope) windowFunction(f builtin.FuncName, e *ast.Call) (*WindowCall, t
 			want, ret = call.Func.Args, call.Func.Ret
 			sc.b.needFunction(call.Func)
 		}
-	case e.ArgNames == nil && f.IsAggregate():
-		call.Agg, err = f.ResolveAggregate(ts)
+	case e.ArgNames == nil && f.IsAggregate() || hasUserAggregate(f):
+		call.Agg, args, err = sc.b.resolveAggregate(f, e, args, ts)
 		if err == nil {
-			want, ret = call.Agg.Args, call.Agg.Ret
-			sc.b.needFunction(call.Agg)
+			want, ret, call.Args = call.Agg.Args, call.Agg.Ret, args
 		}
 	default:
 		if e.ArgNames != nil {
@@ -154,7 +153,7 @@ func (sc *scope) windowFunction(f builtin.FuncName, e *ast.Call) (*WindowCall, t
 		return nil, ret, at(err, pos)
 	}
 	for i := range args {
-		if args[i], err = sc.b.coerce(args[i], want[i].Base(), castImplicit, startOf(e.Args[i])); err != nil {
+		if args[i], err = sc.b.coerce(args[i], want[i].Base(), castImplicit, startOf(e.Args[min(i, len(e.Args)-1)])); err != nil {
 			return nil, ret, err
 		}
 	}

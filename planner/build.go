@@ -41,6 +41,10 @@ type Options struct {
 	Rows []InputRow
 	// RowsOf is the table whose rows Rows are; nil: reading them needs no privilege.
 	RowsOf *catalog.TableDescriptor
+	// Result is the call of the function whose last statement it is: its columns become those that the function returns. nil: they stay.
+	Result *builtin.RoutineCall
+	// Stored: the statement is one that the catalog holds, whose names were found when it was stored.
+	Stored bool
 	// Meter is polled and draws memory as a long statement is planned; nil: the context alone is polled.
 	Meter *sql.Meter
 	// Trace, if set, is called with the tree after each rewriting rule.
@@ -52,6 +56,10 @@ type Options struct {
 // Errors are *pgerror.Error with PostgreSQL's SQLSTATE and the position in the text, or errors of the resolver.
 func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *builtin.Env, opts Options) (*Plan, error) {
 	b := &binder{ctx: ctx, r: r, env: env, opts: opts, noSlots: opts.NoSlots}
+	if opts.Stored {
+		b.r = catalog.ForStored(r)
+		b.stored++
+	}
 	b.declareParams()
 	p := &physical{b: b}
 	plan := &Plan{SchemaVersion: r.Version(), SearchPath: catalog.Path(r), ObjectsVersion: r.Grants().ObjectsVersion, RoutinesVersion: r.Routines().Version()}
@@ -86,7 +94,9 @@ func (p *physical) complete(plan *Plan) {
 	plan.Types, plan.Extensions = b.types, b.extensions
 	plan.Needs = b.needs
 	plan.Subqueries = b.subs
-	plan.CallsRoutines = b.routines
+	if plan.CallsRoutines = b.routines; b.routines && b.volatile {
+		plan.ReadOnly = false
+	}
 	plan.Locks = b.locks
 	if a := b.opts.Access; b.byRole {
 		plan.Role, plan.Roles, plan.Guarded = a.Role, a.Roles, b.guarded
@@ -169,7 +179,10 @@ func (b *binder) checkParams() error {
 
 // planQuery plans a SELECT, VALUES or set operation.
 func (p *physical) planQuery(plan *Plan, s *ast.Query, outer *scope) error {
-	q, err := p.b.bindQuery(s, outer, true)
+	q, err := p.b.bindQuery(s, outer, p.b.opts.Result == nil)
+	if err == nil && p.b.opts.Result != nil {
+		err = p.b.shape(q, p.b.opts.Result)
+	}
 	if err != nil {
 		return err
 	}
@@ -214,6 +227,9 @@ func (p *physical) output(q *query) Node {
 // planChange plans an INSERT, UPDATE, DELETE or MERGE.
 func (p *physical) planChange(plan *Plan, stmt ast.Statement, outer *scope) error {
 	c, err := p.b.bindChange(stmt, outer)
+	if err == nil && p.b.opts.Result != nil {
+		err = p.b.shapeReturning(c.returning, p.b.opts.Result)
+	}
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,8 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
-	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
-	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -35,14 +33,6 @@ func (b *binder) inlineBody(call *builtin.RoutineCall) (*catalog.RoutineDescript
 // maxInlining bounds how deep functions are inlined within each other.
 const maxInlining = 32
 
-// RoutineStatements parses the body of a function in SQL. RETURN is a query.
-func RoutineStatements(d *catalog.RoutineDescriptor) ([]ast.Statement, error) {
-	if d.Standard {
-		return sql.ParseStandardBody(d.Body)
-	}
-	return sql.ParseBody(d.Body)
-}
-
 // within binds something of an inlined body: its names are found as the function's are, and nothing of the statement is in sight but params.
 func (b *binder) within(call *builtin.RoutineCall, d *catalog.RoutineDescriptor, bind func(sc *scope, params []int) error) error {
 	slots, as, r, args, stored := b.noSlots, b.as, b.r, b.arguments, b.stored
@@ -57,7 +47,8 @@ func (b *binder) within(call *builtin.RoutineCall, d *catalog.RoutineDescriptor,
 		b.inlining = b.inlining[:len(b.inlining)-1]
 	}()
 	sc := newScope(b, nil)
-	it := nsItem{alias: d.Name, rel: true, open: true}
+	sc.given = true
+	it := nsItem{alias: d.Name, rel: true, given: true, open: true}
 	b.arguments = nil
 	for i, p := range call.Routine.Inputs() {
 		id := b.newColumn(p.Name, call.Args[i])
@@ -235,12 +226,18 @@ func (b *binder) inlineTable(call *builtin.RoutineCall, args []expr.Scalar) (rel
 		}
 		return err
 	})
-	if err != nil || r.Volatility == builtin.Immutable && !b.immutableTree(q.root) {
+	columns, _ := returned(call)
+	if err != nil || len(q.cols) != len(columns) || r.Volatility == builtin.Immutable && !b.immutableTree(q.root) {
 		undo()
 		return nil, nil, nil
 	}
 	b.substituteAll(q.root, params, args)
-	return q.root, q.ids(), nil
+	out := &projectRel{input: q.root}
+	for i := range q.cols {
+		id := q.cols[i].id
+		out.items = append(out.items, projection{b.newColumn(columns[i].Name, columns[i].Type), b.column(id, 0)})
+	}
+	return out, outputIDs(out.items), nil
 }
 
 // save returns a function that undoes what binding a body has recorded of the statement, if the body is not inlined after all.
@@ -262,35 +259,10 @@ func (b *binder) immutableTree(r rel) bool {
 	return ok
 }
 
-// shape gives a query the columns of the rows that a function returns. Errors: 42P13 it cannot return them.
-func (b *binder) shape(q *query, call *builtin.RoutineCall) error {
-	columns := call.Columns
-	if ret := call.Ret.Underlying(); columns == nil && ret.IsComposite() && !(len(q.cols) == 1 && b.cols[q.cols[0].id].Type.OID == call.Ret.OID) {
-		for _, f := range ret.Def.Fields {
-			columns = append(columns, builtin.SetColumn{Name: f.Name, Type: f.Type})
-		}
+func outputIDs(items []projection) []int {
+	ids := make([]int, len(items))
+	for i := range items {
+		ids[i] = items[i].id
 	}
-	if columns == nil {
-		columns = []builtin.SetColumn{{Name: call.Routine.ColumnName(), Type: call.Ret}}
-	}
-	if len(q.cols) != len(columns) {
-		return errNotReturned
-	}
-	for i, c := range columns {
-		if err := b.retype(q, i, c.Type, castAssignment); err != nil {
-			return err
-		}
-		if t := b.cols[q.cols[i].id].Type; t.OID != c.Type.OID {
-			q.casts = nil
-			id := b.newColumn(c.Name, c.Type)
-			q.root = &projectRel{input: q.root, items: []projection{{id: id, e: &expr.Cast{X: b.column(q.cols[i].id, 0), Typ: c.Type, Implicit: true}}}}
-			q.cols[i].id = id
-		}
-		q.cols[i].name = c.Name
-	}
-	b.resolveUnknowns(q)
-	return nil
+	return ids
 }
-
-// errNotReturned says that a query does not have the columns that a function returns.
-var errNotReturned = pgerror.New(pgerror.InvalidFunctionDefinition, "return type mismatch in function")

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
@@ -17,6 +18,8 @@ type InputRow struct {
 	Name    string
 	Columns []Column
 	Param   int // number of the first column's parameter; the others' follow
+	// Open: the columns may also be named without the row, and by the numbers of their parameters.
+	Open bool
 }
 
 // The names of an observer's rows.
@@ -65,9 +68,10 @@ func (b *binder) rowScope() *scope {
 		need.Named = false
 	}
 	sc := newScope(b, nil)
+	sc.given = true
 	for i := range b.opts.Rows {
 		row := &b.opts.Rows[i]
-		it := nsItem{alias: row.Name, rel: true, given: true}
+		it := nsItem{alias: row.Name, rel: true, given: true, open: row.Open}
 		for j, c := range row.Columns {
 			col := nsCol{name: c.Name, e: &expr.Input{Index: -1, Param: row.Param + j, Typ: c.Type}, need: need}
 			if need != nil {
@@ -106,7 +110,7 @@ func (b *binder) standalone(sc *scope, e ast.Expr, cols []int, want types.Type, 
 		return nil, err
 	}
 	if expr.HasSubquery(x) {
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", clause).At(startOf(e))
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", strings.TrimSuffix(clause, "s")).At(startOf(e))
 	}
 	if want.Valid() {
 		from := x.Type()

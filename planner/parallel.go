@@ -136,7 +136,7 @@ func safeNode(x expr.Scalar, outer bool) bool {
 	case *expr.Parse:
 		return false
 	case *expr.Call:
-		return x.Fn.Volatility == builtin.Immutable
+		return x.Fn.Volatility == builtin.Immutable && x.Fn.Call == nil // Only the session executes functions of users.
 	case *expr.Cast:
 		return x.Fn == nil || x.Fn.Volatility() == builtin.Immutable
 	}

@@ -36,7 +36,7 @@ type Plan struct {
 	Guesses []Guess
 	// Bands are the bands of the values for which the plan was made, a letter for each guess.
 	Bands string
-	// ReadOnly: no row is written or locked.
+	// ReadOnly: no row is written or locked, and no volatile function of a user is called, which could do that.
 	ReadOnly bool
 	// SinglePoint: all that is read is one key, by the PointGet below Root.
 	SinglePoint bool
@@ -86,6 +86,9 @@ type FoundName struct {
 	Name string
 	ID   uint64
 }
+
+// Changing reports whether the statement itself writes or locks rows, whatever the functions of users do that it calls.
+func (p *Plan) Changing() bool { return len(p.Writes) > 0 || p.Locks != "" || p.Changes != nil }
 
 // Command names the statement as PostgreSQL does where it refuses one.
 func (p *Plan) Command() string {

@@ -23,6 +23,7 @@ type scope struct {
 	depth int
 	items []nsItem
 	ctes  *cteScope
+	given bool // its columns are parameters, which belong to no query
 	// names indexes the visible columns once there are many; nil until then.
 	names   map[string][]nsCol
 	indexed int // items that names covers
@@ -211,7 +212,9 @@ func (sc *scope) bareColumn(name string, pos int) (expr.Scalar, error) {
 			if err := at.holdColumn(name, pos); err != nil {
 				return nil, err
 			}
-			sc.b.touch(at.depth)
+			if !at.given {
+				sc.b.touch(at.depth)
+			}
 			return col.value(sc.b, pos), nil
 		}
 	}

@@ -42,7 +42,7 @@ func TestStatementsHaveAuditClasses(t *testing.T) {
 			&sqlast.DropObjects{Objects: []sqlast.Object{{Kind: "TYPE"}}}, &sqlast.AlterObject{Object: sqlast.Object{Kind: "POLICY"}},
 			&sqlast.CreateTable{}, &sqlast.CreateIndex{}, &sqlast.CreateView{}, &sqlast.CreateSequence{}, &sqlast.CreateSchema{}, &sqlast.Drop{},
 			&sqlast.AlterTable{}, &sqlast.Truncate{}, &sqlast.Comment{}, &sqlast.CreateObserver{}, &sqlast.AlterObserver{}, &sqlast.DropObserver{},
-			&sqlast.CreatePolicy{}, &sqlast.AlterPolicy{}, &sqlast.CreateType{}, &sqlast.AlterEnum{}, &sqlast.AlterType{}, &sqlast.RenameAttribute{},
+			&sqlast.CreatePolicy{}, &sqlast.AlterPolicy{}, &sqlast.CreateFunction{}, &sqlast.AlterFunction{}, &sqlast.Define{}, &sqlast.CreateType{}, &sqlast.AlterEnum{}, &sqlast.AlterType{}, &sqlast.RenameAttribute{},
 			&sqlast.CreateDomain{}, &sqlast.AlterDomain{}, &sqlast.Database{},
 		},
 		audit.System: {&sqlast.AlterSystem{}},

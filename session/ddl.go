@@ -117,6 +117,15 @@ func changeName(tree ast.Statement) string {
 		return "ALTER " + n.Object.Kind
 	case *ast.DropObjects:
 		return "DROP " + n.Objects[0].Kind
+	case *ast.CreateFunction:
+		if n.Procedure {
+			return "CREATE PROCEDURE"
+		}
+		return "CREATE FUNCTION"
+	case *ast.AlterFunction:
+		return "ALTER " + n.Function.Kind
+	case *ast.Define:
+		return "CREATE " + n.Kind
 	case *ast.CreatePolicy:
 		return "CREATE POLICY"
 	case *ast.AlterPolicy:

@@ -21,7 +21,7 @@ func (x *statementRunner) open(ctx context.Context, r *run) error {
 	if x.tx.phase == failed {
 		return failedBlockError()
 	}
-	if !plan.ReadOnly && x.tx.activeModes().ReadOnly {
+	if plan.Changing() && x.tx.activeModes().ReadOnly {
 		return readOnlyError(plan.Command())
 	}
 	r.wait.used = x.tx.queried || len(x.tx.savepoints) > 0 || r.text == nil && r.portal == nil

@@ -17,7 +17,7 @@ func (p *parser) foreignStatement(word kw.Word, pos ast.Pos) ast.Statement {
 		lacks("Run the logic in the application.")
 		return p.do(pos)
 	case kw.Call:
-		lacks("Run the logic in the application.")
+		lacks("Call a function with SELECT.")
 		return p.callProcedure(pos)
 	case kw.Reindex:
 		lacks("percodb keeps its storage in order by itself.")

@@ -14,7 +14,8 @@ func (p *parser) lacking(pos ast.Pos, verb string) {
 	word := p.cur().kw
 	next := p.peek(1).kw
 	if word == kw.Type || word == kw.Domain || word == kw.Role || word == kw.Group || word == kw.User && next != kw.Mapping ||
-		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy || word == kw.Extension {
+		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy || word == kw.Extension ||
+		word == kw.Function || word == kw.Procedure || word == kw.Routine || word == kw.Aggregate {
 		return
 	}
 	what := verb + " " + upper(word)
@@ -28,8 +29,12 @@ func objectHint(word kw.Word) string {
 	switch word {
 	case kw.Materialized:
 		return "Fill a table with CREATE TABLE … AS."
-	case kw.Function, kw.Procedure, kw.Routine, kw.Trigger, kw.Aggregate, kw.Rule:
+	case kw.Trigger:
 		return "Run the logic in the application."
+	case kw.Rule:
+		return "Make a view, or call a function."
+	case kw.Event:
+		return "Check changes of the schema in what makes them."
 	case kw.Database:
 		return "A percodb cluster is one database; use schemas."
 	case kw.Type, kw.Domain:

@@ -1,6 +1,9 @@
 package sql
 
 import (
+	"strings"
+	"unicode/utf8"
+
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
 )
@@ -163,7 +166,9 @@ func (p *parser) functionOption(list *[]ast.FunctionOption, create bool) bool {
 	o := ast.FunctionOption{Pos: p.here()}
 	switch {
 	case create && p.acceptWord(kw.As):
+		body := p.cur()
 		o.Kind, o.Values = "AS", []string{p.stringLit()}
+		o.ValueAt = p.bodyAt(body, o.Values[0])
 		if p.accept(',') {
 			o.Values = append(o.Values, p.stringLit())
 		}
@@ -185,6 +190,19 @@ func (p *parser) functionOption(list *[]ast.FunctionOption, create bool) bool {
 	}
 	*list = append(*list, o)
 	return true
+}
+
+// bodyAt returns the position of the first character of a string constant's value, 0 if its characters are not those between the quotes.
+func (p *parser) bodyAt(t *token, value string) ast.Pos {
+	if p.err != nil || value == "" {
+		return 0
+	}
+	written := p.text[t.start:t.end]
+	i := strings.Index(written, value)
+	if i < 0 || len(written)-len(value) != 2*i {
+		return 0
+	}
+	return p.posOf(t) + ast.Pos(utf8.RuneCountInString(written[:i]))
 }
 
 // commonOption reads an option that CREATE and ALTER FUNCTION have.

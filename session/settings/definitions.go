@@ -111,7 +111,7 @@ func acceptedSettings() []*definition {
 		{name: "quote_all_identifiers", initial: "off", check: CheckBool, note: "Accepted: no effect."},
 		{name: "escape_string_warning", initial: "on", check: CheckBool, apply: applyEscapeWarning, note: "Warn about backslash escapes in ordinary string literals."},
 		{name: "default_with_oids", initial: "off", check: onlyOff, note: "Tables have no OIDs."},
-		{name: "check_function_bodies", initial: "on", check: CheckBool, note: "Accepted: there are no user functions."},
+		{name: "check_function_bodies", initial: "on", check: CheckBool},
 		{name: "xmloption", initial: "content", check: checkEnum("content", "document"), note: "Accepted: there is no xml type."},
 		{name: "default_tablespace", note: "Accepted: there are no tablespaces."},
 		{name: "default_table_access_method", initial: "heap", note: "Accepted: no effect."},

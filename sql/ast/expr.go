@@ -174,6 +174,8 @@ type (
 		Filter   Expr
 		Within   []OrderItem // WITHIN GROUP
 		Over     *Window
+		// Routine is the OID of the routine of a user that binding has found, 0 for another function. Nothing prints it.
+		Routine uint32
 	}
 	// Array is ARRAY[…].
 	Array struct {

@@ -60,10 +60,12 @@ type FunctionOption struct {
 	Pos
 	// Kind is the option's words: "AS", "LANGUAGE", "TRANSFORM", "WINDOW", "STRICT", "CALLED ON NULL INPUT", "IMMUTABLE",
 	// "SECURITY DEFINER", "NOT LEAKPROOF", "COST", "ROWS", "SUPPORT", "SET", "PARALLEL", …
-	Kind   string
-	Values []string // of AS: one or two strings; of LANGUAGE, COST, ROWS, PARALLEL: one; of SUPPORT: a name
-	Types  []TypeName
-	Set    *Set
+	Kind string
+	// ValueAt is where the body begins that AS gives, behind its quote; 0: its characters are not those between the quotes.
+	ValueAt Pos
+	Values  []string // of AS: one or two strings; of LANGUAGE, COST, ROWS, PARALLEL: one; of SUPPORT: a name
+	Types   []TypeName
+	Set     *Set
 }
 
 func (*CreateFunction) statement()  {}

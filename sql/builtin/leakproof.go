@@ -44,6 +44,9 @@ var leakproof = sync.OnceValue(func() (l struct {
 
 // Leakproof reports whether the function reveals nothing about its arguments but by its result.
 func (o *Overload) Leakproof() bool {
+	if o.declared != nil && o.declared.user != nil {
+		return o.declared.user.Leakproof
+	}
 	names := make([]string, len(o.Args))
 	for i, t := range o.Args {
 		if info := t.Info(); info != nil {

@@ -271,6 +271,18 @@ func (m *RoutineMatch) Resolve(slots []types.Type) (call *RoutineCall, coerce []
 	return call, coerce, nil
 }
 
+// Actual returns the type that stands for t, which may be polymorphic, given the types of what stands in the slots.
+func (m *RoutineMatch) Actual(t types.Type, slots []types.Type) (types.Type, error) {
+	if !t.IsPolymorphic() {
+		return t, nil
+	}
+	b, err := bindPolymorphic(m.declared, slots)
+	if err == nil {
+		err = b.arrays(t)
+	}
+	return b.actual(t), err
+}
+
 // SameArguments reports whether two lists of types identify the same routine.
 func SameArguments(a, b []types.Type) bool {
 	return slices.EqualFunc(a, b, func(a, b types.Type) bool { return a.OID == b.OID })
