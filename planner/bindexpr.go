@@ -157,6 +157,13 @@ func (b *binder) param(e *ast.Param) (expr.Scalar, error) {
 		}
 		return &expr.Input{Index: -1, Param: e.Number, Typ: b.params[e.Number-1], Pos: int(e.Pos)}, nil
 	}
+	if vars := b.opts.Variables; vars != nil {
+		x, err := b.findVariable(vars, []string{"$" + itoa(e.Number)}, false, int(e.Pos))
+		if x == nil && err == nil {
+			err = pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", e.Number).At(int(e.Pos))
+		}
+		return x, err
+	}
 	if b.noSlots && b.opts.ParamTypes == nil || e.Number < 1 || e.Number > 65535 {
 		return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", e.Number).At(int(e.Pos))
 	}

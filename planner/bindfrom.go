@@ -204,7 +204,9 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 		b.as = 0 // Also below a view of another owner.
 	}
 	b.views = append(b.views, v.ID)
+	restore := b.withoutVariables()
 	q, err := b.bindQuery(parsed, nil, true)
+	restore()
 	b.views = b.views[:len(b.views)-1]
 	b.noSlots, b.as, b.r = slots, as, r
 	if err != nil {

@@ -87,6 +87,9 @@ func (sb *selectBinder) bindTargets() error {
 	sb.sc.in("SELECT", true, true)
 	targets, err := sb.b.targetList(sb.sc, sb.s.Columns)
 	sb.targets, sb.visible = targets, len(targets)
+	if err == nil && sb.b.opts.Assign != nil {
+		err = sb.assignedWhole()
+	}
 	return err
 }
 
@@ -147,6 +150,9 @@ func (b *binder) expandStar(sc *scope, targets []target, e *ast.Star) ([]target,
 		}
 		it, at, err := sc.table(schema, e.Table[len(e.Table)-1], pos)
 		if err != nil {
+			if expanded, ok, e := b.variableStar(targets, e); ok || e != nil {
+				return expanded, e
+			}
 			return nil, err
 		}
 		b.touch(at.depth)

@@ -45,6 +45,10 @@ type Options struct {
 	Result *builtin.RoutineCall
 	// Stored: the statement is one that the catalog holds, whose names were found when it was stored.
 	Stored bool
+	// Variables are what the statement may name beside columns; nil: there are none.
+	Variables Variables
+	// Assign: the query computes a part of a value, and yields the whole with the part replaced; nil: it yields what it computes.
+	Assign *AssignedPart
 	// Meter is polled and draws memory as a long statement is planned; nil: the context alone is polled.
 	Meter *sql.Meter
 	// Trace, if set, is called with the tree after each rewriting rule.

@@ -330,6 +330,7 @@ func (b *binder) policyCondition(g *guard, text string) (expr.Scalar, error) {
 	views := b.policyViews
 	b.noSlots, b.as, b.trackers, b.limits, b.policyViews = true, g.as, nil, nil, len(b.views)
 	b.stored++
+	defer b.withoutVariables()()
 	defer func() {
 		b.noSlots, b.as, b.trackers, b.limits, b.policyViews, b.r = slots, as, trackers, limits, views, r
 		b.stored--

@@ -188,6 +188,14 @@ func (b *binder) touch(depth int) {
 
 // columnRef binds a possibly qualified name.
 func (sc *scope) columnRef(e *ast.ColumnRef) (expr.Scalar, error) {
+	if vars := sc.b.opts.Variables; vars != nil {
+		return sc.columnOrVariable(e, vars)
+	}
+	return sc.column(e)
+}
+
+// column binds the name of a column.
+func (sc *scope) column(e *ast.ColumnRef) (expr.Scalar, error) {
 	switch len(e.Parts) {
 	case 1:
 		return sc.bareColumn(e.Parts[0], int(e.Pos))

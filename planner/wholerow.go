@@ -59,6 +59,14 @@ func (sc *scope) starRow(e *ast.Star) (expr.Scalar, error) {
 	}
 	it, at, err := sc.table(schema, e.Table[len(e.Table)-1], pos)
 	if err != nil {
+		if vars := sc.b.opts.Variables; vars != nil {
+			if v, failed := vars.Variable(e.Table, true, false); v != nil || failed != nil {
+				if failed != nil {
+					return nil, failed
+				}
+				return sc.b.variable(v, pos), nil
+			}
+		}
 		return nil, err
 	}
 	if !it.given {

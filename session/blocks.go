@@ -113,12 +113,32 @@ func (b *blocks) savepoint(ctx context.Context, name string) error {
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
+	t.mark(name)
+	return nil
+}
+
+// mark makes a savepoint of the open transaction.
+func (t *transaction) mark(name string) {
 	t.savepoints = append(t.savepoints, savepoint{
 		name: name, mark: t.txn.Savepoint(), settings: t.settings.Mark(), guard: t.guard.Mark(), changed: t.changed, modes: t.modes, pending: t.pending.mark(),
 		constraints: t.deferred.Modes(),
 		advisory:    t.advisory.mark(),
 	})
-	return nil
+}
+
+// undoTo undoes what came after the ith savepoint, which stays.
+func (t *transaction) undoTo(i int) {
+	t.portals.rollbackTo(i)
+	sp := t.savepoints[i]
+	t.txn.RollbackTo(sp.mark)
+	t.guard.RollbackTo(sp.guard)
+	t.savepoints = t.savepoints[:i+1]
+	t.settings.RollbackTo(sp.settings)
+	t.deferred.SetModes(sp.constraints)
+	t.pending.rollbackTo(sp.pending, t.env.Memory)
+	t.advisory.rollbackTo(t.env.Ctx, sp.advisory)
+	t.resolver = nil // The schema and the search path may have changed.
+	t.changed, t.modes = sp.changed, sp.modes
 }
 
 // find returns the index of the innermost savepoint of that name.
@@ -152,19 +172,8 @@ func (b *blocks) rollbackTo(name string) error {
 	if err != nil {
 		return err
 	}
-	t := b.tx
-	t.portals.rollbackTo(i)
-	sp := t.savepoints[i]
-	t.txn.RollbackTo(sp.mark)
-	t.guard.RollbackTo(sp.guard)
-	t.savepoints = t.savepoints[:i+1]
-	t.settings.RollbackTo(sp.settings)
-	t.deferred.SetModes(sp.constraints)
-	t.pending.rollbackTo(sp.pending, t.env.Memory)
-	t.advisory.rollbackTo(t.env.Ctx, sp.advisory)
-	t.resolver = nil // The schema and the search path may have changed.
-	t.changed, t.modes = sp.changed, sp.modes
-	t.phase.on(rollbackTo)
+	b.tx.undoTo(i)
+	b.tx.phase.on(rollbackTo)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/ddl"
+	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -19,22 +20,26 @@ type commands struct {
 
 	notifications *notifications
 
-	blocks    blocks
-	settings  settingCommands
-	prepared  preparedCommands
-	cursors   cursors
-	copies    copyCommands
-	explain   explainCommands
-	schema    schemaCommands
-	observers observerCommands
-	system    systemCommands
+	blocks   blocks
+	settings settingCommands
+	prepared preparedCommands
+	cursors  cursors
+	copies   copyCommands
+	explain  explainCommands
+	schema   schemaCommands
+	audit    *auditor
+
+	procedural procedural
+	observers  observerCommands
+	system     systemCommands
 }
 
 // request is how a statement without plan answers.
 type request struct {
 	w       ResultWriter
-	formats []int16 // of its rows
-	simple  bool    // it came as a simple query: its columns are announced
+	formats []int16        // of its rows
+	simple  bool           // it came as a simple query: its columns are announced
+	text    *sql.Statement // the statement; nil: it is part of another one
 }
 
 // rows sends a row set; the caller completes it.
@@ -125,6 +130,8 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 		return c.cursors.close(n)
 	case *ast.Discard:
 		return c.discard(ctx, n)
+	case *ast.Do:
+		return verb("DO"), c.do(ctx, n, q)
 	case *ast.Listen, *ast.Unlisten, *ast.Notify:
 		return c.notifications.run(tree)
 	case *ast.NotifyObserver:
@@ -135,6 +142,17 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 		return Tag{}, pgerror.Unsupported("LOCK TABLE", "Snapshots need no table locks; write conflicts answer 40001.")
 	}
 	return c.schema.run(ctx, tree, q.w)
+}
+
+// do is DO. Outside of a transaction block its statements share a transaction.
+func (c *commands) do(ctx context.Context, n *ast.Do, q request) error {
+	t := c.tx
+	alone := !t.phase.shared() && t.pipeline.executed <= 1
+	if !t.phase.shared() {
+		t.forgetUnused()
+		t.phase.on(share)
+	}
+	return q.text.PlaceError(c.procedural.do(ctx, n, q.w, alone))
 }
 
 // readsRows reports whether a statement without plan runs one: it has a snapshot of its own where every statement has. FETCH

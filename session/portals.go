@@ -29,6 +29,7 @@ type portal struct {
 	columns  []Column // of taken, in a portal without plan
 	fresh    bool     // made in the running transaction, with which it goes if that fails
 	outlives bool     // its run is detached from its transaction (WITH HOLD)
+	pinned   bool     // of a loop in a function
 	// counted are the bytes of large arguments and of a cursor's long text, drawn from memory until the portal is closed.
 	counted int64
 	memory  *memory.Account

@@ -74,6 +74,7 @@ type run struct {
 	begun     bool // the result can be revoked: Begin has been called
 	keeps     bool // outlives its statement, so it shares nothing with the session's next
 	unguarded bool // the caller answers for schema changes
+	nested    bool // a plan that is being executed has called a function that runs it: that plan is restarted, not this one
 	latest    bool // it may read the latest value without a snapshot: no other statement follows
 
 	maxRows   int  // rows of this pull, 0 for all, keepRows for none
@@ -100,6 +101,20 @@ const keepRows = -1
 
 // repeat resets what an attempt has changed, for the next one.
 func (r *run) repeat() { r.planned, r.executed, r.completed = false, false, false }
+
+// source is the statement's text; nil: it has none of its own.
+func (r *run) source() *sql.Statement {
+	if r.portal != nil && r.text == nil {
+		return r.portal.prepared.statement
+	}
+	return r.text
+}
+
+// repeats reports whether a statement without plan is repeated as a whole after a conflict.
+func repeats(tree ast.Statement) bool {
+	_, do := tree.(*ast.Do)
+	return do
+}
 
 // close ends the run's plan and gives its operators back for the next run of the same plan.
 func (r *run) close() error {
@@ -221,7 +236,7 @@ func (x *statementRunner) planRun(ctx context.Context, r *run) (err error) {
 	}
 	switch {
 	case r.plan == nil:
-		if r.policy == alone {
+		if r.policy == alone && !repeats(r.tree) {
 			r.policy = once
 		}
 		return nil
@@ -269,7 +284,8 @@ func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) 
 		r.tag, err = r.copy.run(ctx)
 		return err
 	case r.plan == nil:
-		q := request{w: w, formats: r.formats, simple: r.announce}
+		x.beginResult(r, w)
+		q := request{w: w, formats: r.formats, simple: r.announce, text: r.source()}
 		if class := x.audit.class(r.tree); class != "" {
 			r.tag, err = x.audit.run(r, class, func() (Tag, error) { return x.commands.run(ctx, r.tree, q) })
 		} else {
@@ -298,6 +314,11 @@ func (x *statementRunner) beginResult(r *run, w ResultWriter) {
 	switch {
 	case r.begun:
 		return
+	case r.plan == nil && r.copy == nil:
+		if r.policy != alone {
+			return
+		}
+		w.Begin(changeBytes)
 	case r.copy != nil, r.locks, r.policy == alone && !r.plan.ReadOnly:
 		w.Begin(changeBytes)
 	case r.policy == alone && x.tx.latest:
@@ -360,7 +381,7 @@ func (x *statementRunner) prepareAttempt(ctx context.Context, r *run, err error,
 	if errors.Is(err, errNoChanges) {
 		return x.awaitChanges(ctx, r, w)
 	}
-	if r.locks && errors.Is(err, percolator.ErrRestartStatement) {
+	if r.locks && !r.nested && errors.Is(err, percolator.ErrRestartStatement) {
 		if err = x.restart(ctx, r, err, w); err == nil {
 			return nil
 		}
@@ -369,6 +390,9 @@ func (x *statementRunner) prepareAttempt(ctx context.Context, r *run, err error,
 		return err
 	}
 	repeatable := retryable(err) && x.tx.asOf == 0 && ctx.Err() == nil && (r.copy == nil || r.copy.repeatable())
+	if r.plan == nil && r.copy == nil && !repeatable {
+		return err // The messages of DO stay.
+	}
 	// An error is not preceded by half a result where that can be helped.
 	if revoked := w.Revoke(); !revoked || !repeatable {
 		return err

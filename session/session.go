@@ -295,6 +295,11 @@ func (s *Session) connect(ctx context.Context) {
 			acting: &s.acting,
 		},
 	}
+	s.commands.audit = &s.audit
+	s.commands.procedural = procedural{
+		tx: tx, plans: &s.plans, portals: &s.portals, runner: &s.runner, commands: &s.commands, cursors: &s.commands.cursors,
+		settings: s.settings, env: env, warnings: &s.warnings,
+	}
 	tx.showModes()
 	s.collection.connect()
 	s.settings.OnChange(s.settingsChanged)

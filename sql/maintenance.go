@@ -14,7 +14,6 @@ func (p *parser) foreignStatement(word kw.Word, pos ast.Pos) ast.Statement {
 	case kw.Reassign:
 		return p.reassign(pos)
 	case kw.Do:
-		lacks("Run the logic in the application.")
 		return p.do(pos)
 	case kw.Call:
 		lacks("Call a function with SELECT.")

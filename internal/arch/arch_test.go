@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"catalog/pgcatalog"},
 	{"planner/expr"},
 	{"planner"},
-	{"executor", "check"},
+	{"executor", "check", "plpgsql"},
 	{"ddl", "session/settings"},
 	{"session"},
 	{"server/pgwire", "observer"},

@@ -26,6 +26,14 @@ type Context struct {
 	memo map[Scalar]any
 }
 
+// Begin begins another execution: of expressions that are evaluated once for each values of the inputs.
+func (ev *Context) Begin(inputs types.Row) {
+	ev.Inputs = inputs
+	if ev.memo != nil {
+		clear(ev.memo)
+	}
+}
+
 // remember keeps v for the rest of the execution.
 func (ev *Context) remember(s Scalar, v any) {
 	if ev.memo == nil {

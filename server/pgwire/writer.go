@@ -182,7 +182,11 @@ func (w *writer) readyForQuery(status session.TxnStatus) error {
 
 // Notice implements session.ResultWriter.
 func (w *writer) Notice(n *pgerror.Error) {
-	r := pgproto3.NoticeResponse(*errorResponse(n, noticeSeverity(n.Code)))
+	severity := n.Severity
+	if severity == "" {
+		severity = noticeSeverity(n.Code)
+	}
+	r := pgproto3.NoticeResponse(*errorResponse(n, severity))
 	w.send(&r)
 }
 
@@ -221,7 +225,7 @@ func errorResponse(e *pgerror.Error, severity string) *pgproto3.ErrorResponse {
 		Severity: severity, SeverityUnlocalized: severity, Code: string(e.Code), Message: e.Message,
 		Detail: e.Detail, Hint: e.Hint, Position: int32(e.Position), Where: e.Where,
 		SchemaName: e.Schema, TableName: e.Table, ColumnName: e.Column, DataTypeName: e.DataType,
-		ConstraintName: e.Constraint,
+		ConstraintName: e.Constraint, InternalPosition: int32(e.InternalPosition), InternalQuery: e.InternalQuery,
 	}
 }
 

@@ -143,8 +143,15 @@ type Error struct {
 	Column     string
 	DataType   string
 	Constraint string
-	Where      string
-	Cause      error // what lies below; not sent
+	Where      string // lines of context, the innermost first
+	// InternalPosition is a position in InternalQuery, a text that the client has not sent as it is.
+	InternalPosition int
+	InternalQuery    string
+	// Severity is that of a notice; "" leaves it to the code.
+	Severity string
+	// Complete: Where has all lines already, and InContext adds none.
+	Complete bool
+	Cause    error // what lies below; not sent
 }
 
 // New makes an error with a formatted message.
@@ -171,6 +178,18 @@ func (e *Error) WithHint(hint string) *Error { e.Hint = hint; return e }
 // WithDetail sets the detail and returns e.
 func (e *Error) WithDetail(format string, args ...any) *Error {
 	e.Detail = fmt.Sprintf(format, args...)
+	return e
+}
+
+// InContext adds a line of context around those that there are, and returns e.
+func (e *Error) InContext(format string, args ...any) *Error {
+	if e.Complete {
+		return e
+	}
+	if e.Where != "" {
+		e.Where += "\n"
+	}
+	e.Where += fmt.Sprintf(format, args...)
 	return e
 }
 
