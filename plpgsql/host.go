@@ -93,6 +93,9 @@ func (s *Stack) push(f frame) error {
 	return nil
 }
 
+// Empty reports whether no function is being executed.
+func (s *Stack) Empty() bool { return len(s.frames) == 0 }
+
 func (s *Stack) pop() { s.frames = s.frames[:len(s.frames)-1] }
 
 // Context returns the lines of the frames above the first n, innermost first.

@@ -86,6 +86,18 @@ func (p *parser) withLine(err error) error {
 	return c.InContext("compilation of PL/pgSQL function \"%s\" near line %d", p.f.Signature.Name, p.lineOf(p.toks[max(p.pos-1, 0)].Start))
 }
 
+// InCompilation adds to an error of Parse what it says of a function that is parsed to be executed: the line, in place of a position.
+func InCompilation(err error, sig *Signature) error {
+	e, ok := err.(*pgerror.Error)
+	if !ok || e.InternalPosition == 0 {
+		return err
+	}
+	c := *e
+	runes := []rune(c.InternalQuery)
+	line := 1 + strings.Count(string(runes[:min(c.InternalPosition-1, len(runes))]), "\n")
+	return c.InContext("compilation of PL/pgSQL function \"%s\" near line %d", sig.Name, line)
+}
+
 // unexpected stops with a message about the current token.
 func (p *parser) unexpected(message string) {
 	t := p.cur()

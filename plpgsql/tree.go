@@ -1,6 +1,10 @@
 package plpgsql
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -40,6 +44,21 @@ type Signature struct {
 	Proc     bool // it is a procedure
 	Trigger  bool // it is a trigger function
 	ReadOnly bool // it is not volatile
+}
+
+// Key identifies the types of the signature.
+func (s *Signature) Key() string {
+	var b strings.Builder
+	for i := range s.Params {
+		fmt.Fprintf(&b, "%d/%d,", s.Params[i].Type.OID, s.Params[i].Type.Mod)
+	}
+	fmt.Fprintf(&b, "%d", s.Returns.OID)
+	return b.String()
+}
+
+// UsesDefinedTypes reports whether variables have types that users define.
+func (f *Function) UsesDefinedTypes() bool {
+	return slices.ContainsFunc(f.vars, func(v *variable) bool { return v.typ.Def != nil })
 }
 
 // Inline is the signature of the code of DO.

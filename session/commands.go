@@ -141,7 +141,8 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 	case *ast.LockTable:
 		return Tag{}, pgerror.Unsupported("LOCK TABLE", "Snapshots need no table locks; write conflicts answer 40001.")
 	}
-	return c.schema.run(ctx, tree, q.w)
+	tag, err := c.schema.run(ctx, tree, q.w)
+	return tag, q.text.PlaceError(err)
 }
 
 // do is DO. Outside of a transaction block its statements share a transaction.

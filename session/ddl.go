@@ -25,6 +25,8 @@ type schemaCommands struct {
 	env      *builtin.Env
 	acting   *principal
 
+	procedural *procedural
+
 	vacuumNoticed bool // The client has been sent VACUUM's notice, which is the same for each table.
 }
 
@@ -45,7 +47,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 	deps := ddl.Deps{
 		DB: c.deps.DB, Catalog: c.deps.Catalog, Temporary: c.tx.temporary(), Env: c.env, SearchPath: c.settings.SearchPath,
 		Report: reporter{w}, Exec: c.fillTable, Logger: c.log,
-		LockTimeout: c.settings.LockTimeout, Session: c.tx.guard.Session, User: c.acting.current, SessionUser: c.acting.session, Database: Database, CheckSetting: settings.Check, SuperuserSetting: settings.ForSuperusers,
+		CheckProcedural: c.procedural.check, LockTimeout: c.settings.LockTimeout, Session: c.tx.guard.Session, User: c.acting.current, SessionUser: c.acting.session, Database: Database, CheckSetting: settings.Check, SuperuserSetting: settings.ForSuperusers,
 	}
 	if deps.OneTransaction = !c.deps.Shared; c.deps.Shared {
 		deps.CreateRange = c.deps.Router.CreateRange

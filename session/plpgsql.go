@@ -34,6 +34,7 @@ type procedural struct {
 	env      *builtin.Env
 	warnings *warnings
 	stack    plpgsql.Stack
+	codes    map[codeKey]*keptCode
 	w        ResultWriter // of the statement of the client
 	// calls counts the plans that are being executed and call functions: their snapshot stays.
 	calls  int
@@ -381,7 +382,9 @@ func (h *procedural) Notice(n *pgerror.Error) {
 		c.Severity = "DEBUG1"
 		n = &c
 	}
-	h.w.Notice(n)
+	if h.w != nil {
+		h.w.Notice(n)
+	}
 }
 
 // Explain implements plpgsql.Host. Handlers do not catch what ends the client's statement or has it run again.

@@ -292,7 +292,7 @@ func (s *Session) connect(ctx context.Context) {
 		observers: observerCommands{deps: deps, tx: tx, plans: &s.plans, runner: &s.runner},
 		schema: schemaCommands{
 			deps: deps, log: s.log, tx: tx, portals: &s.portals, plans: &s.plans, runner: &s.runner, settings: s.settings, env: env,
-			acting: &s.acting,
+			acting: &s.acting, procedural: &s.commands.procedural,
 		},
 	}
 	s.commands.audit = &s.audit
