@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/percodb/percodb/catalog/acl"
@@ -50,11 +51,14 @@ type TableDescriptor struct {
 
 	Columns      []ColumnDescriptor // in order of id; a column's place here is its ordinal
 	NextColumnID uint32
-	Primary      IndexDescriptor // of tables; over the hidden rowid column where none was declared
-	Indexes      []IndexDescriptor
-	NextIndexID  uint32
-	Checks       []CheckDescriptor
-	ForeignKeys  []ForeignKeyDescriptor `json:",omitempty"` // by OID
+	// Computed are the expressions that indexes have as keys, each once. They are no columns of the table: rows do not hold them. Their
+	// ordinals follow those of Columns.
+	Computed    []ColumnDescriptor `json:",omitempty"`
+	Primary     IndexDescriptor    // of tables; over the hidden rowid column where none was declared
+	Indexes     []IndexDescriptor
+	NextIndexID uint32
+	Checks      []CheckDescriptor
+	ForeignKeys []ForeignKeyDescriptor `json:",omitempty"` // by OID
 	// Referencing are the ids of other tables that have foreign keys to this one.
 	Referencing []uint64             `json:",omitempty"`
 	Observers   []ObserverDescriptor `json:",omitempty"` // by ID
@@ -103,6 +107,8 @@ type ColumnDescriptor struct {
 	Missing []byte
 	Comment string
 	ACL     acl.List `json:",omitzero"` // what is granted on the column beside what is granted on the table
+	// Expr is a computed column's expression over the row; Name is how messages print it. nil: it is a column of the table.
+	Expr *ExprText `json:",omitempty"`
 }
 
 // IndexState states which statements use an index.
@@ -126,6 +132,19 @@ type IndexDescriptor struct {
 	Columns    []IndexColumn
 	Include    []uint32 // ids of columns stored in the entry's value
 	Comment    string
+	// Where is a partial index's predicate: rows for which it is not true have no entry. nil: all have.
+	Where *ExprText `json:",omitempty"`
+	// Options are the storage options, name=value.
+	Options []string `json:",omitempty"`
+}
+
+// ExprText is an expression that an index stores. Immutable.
+type ExprText struct {
+	SQL string // what is bound
+	// Full and Pretty are what clients are shown, with all parentheses and with those that are needed.
+	Full, Pretty string
+	// Call: it has the form of a function call, which CREATE INDEX takes without parentheses.
+	Call bool `json:",omitempty"`
 }
 
 // IndexColumn is a key column of an index.
@@ -137,11 +156,22 @@ type IndexColumn struct {
 	Coll *collation.Collation `json:",omitempty"`
 	// Rules is the version of the collation's rules by which the keys are made, "" for keys ordered by bytes.
 	Rules string `json:",omitempty"`
+	// OpClass is the operator class that was named, if it is not the default one of the type.
+	OpClass string `json:",omitempty"`
 }
 
 // NewIndexColumn returns the key column of an index over col, in the collation c.
 func NewIndexColumn(col *ColumnDescriptor, c *collation.Collation) IndexColumn {
 	return IndexColumn{ColumnID: col.ID, Coll: c, Rules: c.Version()}
+}
+
+// KeyName is the name that PostgreSQL gives a key of an index after those with the names have: name, name1, name2 ….
+func KeyName(have []string, name string) string {
+	base := name
+	for i := 1; slices.Contains(have, name); i++ {
+		name = base + strconv.Itoa(i)
+	}
+	return name
 }
 
 // KeyType returns the type of keys over a column of type t.
@@ -219,14 +249,35 @@ const firstUserOID = uint64(types.FirstUserOID)
 // OID is the relation's number towards PostgreSQL clients.
 func (t *TableDescriptor) OID() uint32 { return uint32(t.ID) }
 
-// Ordinal returns the position of the column with the given id, or -1.
+// Ordinal returns the position of the column with the given id, or -1. Those of computed columns follow those of the table's columns.
 func (t *TableDescriptor) Ordinal(columnID uint32) int {
 	for i := range t.Columns {
 		if t.Columns[i].ID == columnID {
 			return i
 		}
 	}
+	for i := range t.Computed {
+		if t.Computed[i].ID == columnID {
+			return len(t.Columns) + i
+		}
+	}
 	return -1
+}
+
+// ColumnAt returns the column with an ordinal, which may be a computed one.
+func (t *TableDescriptor) ColumnAt(ordinal int) *ColumnDescriptor {
+	if ordinal < len(t.Columns) {
+		return &t.Columns[ordinal]
+	}
+	return &t.Computed[ordinal-len(t.Columns)]
+}
+
+// ColumnByID returns a column, which may be a computed one, or nil.
+func (t *TableDescriptor) ColumnByID(id uint32) *ColumnDescriptor {
+	if ord := t.Ordinal(id); ord >= 0 {
+		return t.ColumnAt(ord)
+	}
+	return nil
 }
 
 // ColumnNamed returns the ordinal of the visible column called name, or -1.
@@ -263,6 +314,7 @@ func (t *TableDescriptor) HasPrimaryKey() bool { return t.Kind == KindTable && t
 func (t *TableDescriptor) Clone() *TableDescriptor {
 	c := *t
 	c.Columns = slices.Clone(t.Columns)
+	c.Computed = slices.Clone(t.Computed)
 	c.Primary = t.Primary.clone()
 	c.Indexes = slices.Clone(t.Indexes)
 	for i := range c.Indexes {
@@ -293,5 +345,6 @@ func (t *TableDescriptor) Clone() *TableDescriptor {
 func (ix IndexDescriptor) clone() IndexDescriptor {
 	ix.Columns = slices.Clone(ix.Columns)
 	ix.Include = slices.Clone(ix.Include)
+	ix.Options = slices.Clone(ix.Options)
 	return ix
 }

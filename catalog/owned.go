@@ -341,7 +341,7 @@ func (a *Access) ReadsKey(t *TableDescriptor, ix *IndexDescriptor) bool {
 		return true
 	}
 	for i := range ix.Columns {
-		if ord := t.Ordinal(ix.Columns[i].ColumnID); ord < 0 || a.Column(t, ord, acl.Select) == 0 {
+		if ord := t.Ordinal(ix.Columns[i].ColumnID); ord < 0 || ord >= len(t.Columns) || a.Column(t, ord, acl.Select) == 0 {
 			return false
 		}
 	}

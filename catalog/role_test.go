@@ -140,7 +140,7 @@ func TestRolesAreStored(t *testing.T) {
 	}
 }
 
-// Goal: a store from before there were collations is upgraded. Method: take a new store's format back.
+// Goal: a store from before there were indexes on expressions, or collations, is upgraded. Method: take a new store's format back.
 func TestFormatWithoutCollations(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)

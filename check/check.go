@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/builtin"
 )
 
 // Finding is one thing that should not be.
@@ -45,7 +46,7 @@ func Run(ctx context.Context, c *catalog.Catalog, txn *percolator.Txn, report fu
 	if err != nil {
 		return Summary{}, err
 	}
-	k := &checker{txn: txn, resolver: resolver, report: report, progress: progress}
+	k := &checker{txn: txn, resolver: resolver, report: report, progress: progress, env: &builtin.Env{}}
 	for _, t := range all {
 		if err := k.descriptor(ctx, t); err != nil {
 			return k.sum, err
@@ -70,6 +71,7 @@ type checker struct {
 	report   func(Finding) error
 	progress func(relation string, rows int64)
 	sum      Summary
+	env      *builtin.Env // of the expressions of indexes
 }
 
 // seen reports progress every few thousand rows or entries.
@@ -157,7 +159,7 @@ func (k *checker) indexes(t *catalog.TableDescriptor) error {
 		seen[ix.ID] = true
 		for i := range ix.Columns {
 			ord := t.Ordinal(ix.Columns[i].ColumnID)
-			if ord < 0 || !rowenc.Indexable(t.Columns[ord].Type) {
+			if ord < 0 || !rowenc.Indexable(t.ColumnAt(ord).Type) {
 				if err := k.found(t, ix, nil, "column %d does not exist or cannot be indexed", ix.Columns[i].ColumnID); err != nil {
 					return err
 				}

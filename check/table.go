@@ -6,8 +6,11 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/entries"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -20,6 +23,11 @@ func (k *checker) table(ctx context.Context, t *catalog.TableDescriptor) error {
 		ordinals[i] = i
 	}
 	tc := &tableChecker{checker: k, t: t}
+	exprs, err := planner.BindIndexExprs(ctx, t, k.resolver, k.env)
+	if err != nil {
+		return k.found(t, nil, nil, "the expressions of its indexes cannot be bound: %v", err)
+	}
+	tc.entries = entries.NewMaker(t, exprs, &expr.Context{Ctx: ctx, Env: k.env})
 	if err := tc.decoder.Init(t, &t.Primary, ordinals); err != nil {
 		return k.found(t, &t.Primary, nil, "rows cannot be decoded: %v", err)
 	}
@@ -28,7 +36,7 @@ func (k *checker) table(ctx context.Context, t *catalog.TableDescriptor) error {
 	}
 	for i := range t.Indexes {
 		if ix := &t.Indexes[i]; ix.State == catalog.IndexPublic {
-			if err := tc.entries(ctx, ix); err != nil {
+			if err := tc.entriesOf(ctx, ix); err != nil {
 				return err
 			}
 		}
@@ -46,6 +54,7 @@ type tableChecker struct {
 	*checker
 	t       *catalog.TableDescriptor
 	decoder rowenc.Decoder
+	entries *entries.Maker // nil: a row is all that the indexes hold
 	// Entries that rows should have, waiting to be looked up together.
 	wanted []wantedEntry
 }
@@ -95,6 +104,7 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 			return err
 		}
 	}
+	c.begin(row)
 	for i := range c.t.Indexes {
 		ix := &c.t.Indexes[i]
 		if ix.State != catalog.IndexPublic {
@@ -103,6 +113,9 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 		entry, err := c.entryOf(ix, row)
 		if err != nil {
 			return c.found(c.t, ix, key, "entry of the row: %v", err)
+		}
+		if entry.ix == nil {
+			continue
 		}
 		entry.rowKey = slices.Clone(key)
 		c.wanted = append(c.wanted, entry)
@@ -113,8 +126,22 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 	return nil
 }
 
-// entryOf makes the entry that an index should hold for a row.
+// begin takes the row for which entryOf is called.
+func (c *tableChecker) begin(row types.Row) {
+	if c.entries != nil {
+		c.entries.Begin(row)
+	}
+}
+
+// entryOf makes the entry that an index should hold for a row that has begun; without index if it should hold none.
 func (c *tableChecker) entryOf(ix *catalog.IndexDescriptor, row types.Row) (wantedEntry, error) {
+	if c.entries != nil {
+		held, ok, err := c.entries.Entry(slices.IndexFunc(c.t.Indexes, func(other catalog.IndexDescriptor) bool { return other.ID == ix.ID }))
+		if !ok || err != nil {
+			return wantedEntry{}, err
+		}
+		row = held
+	}
 	key, _, err := rowenc.AppendKey(nil, c.t, ix, row)
 	if err != nil {
 		return wantedEntry{}, err
@@ -149,8 +176,8 @@ func (c *tableChecker) lookUp(ctx context.Context) error {
 	return nil
 }
 
-// entries checks that every entry of an index is that of a row.
-func (c *tableChecker) entries(ctx context.Context, ix *catalog.IndexDescriptor) error {
+// entriesOf checks that every entry of an index is that of a row.
+func (c *tableChecker) entriesOf(ctx context.Context, ix *catalog.IndexDescriptor) error {
 	it := c.scan(ctx, ix)
 	defer it.Close()
 	var keys, rowKeys [][]byte
@@ -196,6 +223,7 @@ func (c *tableChecker) pointsAt(ctx context.Context, ix *catalog.IndexDescriptor
 		if err := c.decoder.Decode(rowKeys[i], value, row); err != nil {
 			continue // Reported with the row.
 		}
+		c.begin(row)
 		if entry, err := c.entryOf(ix, row); err == nil && !bytes.Equal(entry.key, keys[i]) {
 			if err := c.found(c.t, ix, keys[i], "is not the entry of the row it points at: %x", rowKeys[i]); err != nil {
 				return err

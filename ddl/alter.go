@@ -2,6 +2,7 @@ package ddl
 
 import (
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
@@ -239,6 +240,12 @@ func (r *run) constraintFromIndex(ctx context.Context, t *catalog.TableDescripto
 		return pgerror.New(pgerror.WrongObjectType, "%q is not a unique index", c.UsingIndex).At(c.Position())
 	case ix.Constraint:
 		return pgerror.New(pgerror.ObjectNotInPrerequisite, "index %q is already associated with a constraint", c.UsingIndex).At(c.Position())
+	case ix.Where != nil:
+		return pgerror.New(pgerror.WrongObjectType, "%q is a partial index", c.UsingIndex).
+			WithDetail("Cannot create a primary key or unique constraint using such an index.").At(c.Position())
+	case slices.ContainsFunc(ix.Columns, func(k catalog.IndexColumn) bool { return t.ColumnByID(k.ColumnID).Expr != nil }):
+		return pgerror.New(pgerror.WrongObjectType, "index %q contains expressions", c.UsingIndex).
+			WithDetail("Cannot create a primary key or unique constraint using such an index.").At(c.Position())
 	}
 	name := c.Name
 	if name == "" {

@@ -288,6 +288,9 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 	if err := r.fitDependents(ctx, next, ord); err != nil {
 		return err
 	}
+	if err := r.mapIndexExpressions(ctx, next, func(ast.Expr) {}); err != nil {
+		return err
+	}
 	verify, err := r.verifier(ctx, next, next.Checks, nil)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -158,7 +159,43 @@ func (r *run) collect(ctx context.Context, t *catalog.TableDescriptor) (*catalog
 			return nil, err
 		}
 	}
-	return stats, nil
+	return stats, r.collectComputed(ctx, t, sample, stats)
+}
+
+// collectComputed computes the statistics of the expressions of t's indexes, over the sampled rows for which an index holds them.
+func (r *run) collectComputed(ctx context.Context, t *catalog.TableDescriptor, sample []types.Row, stats *catalog.TableStats) error {
+	if len(t.Computed) == 0 {
+		return nil
+	}
+	analyzing := *r
+	if r.Env == nil {
+		deps := *r.Deps
+		deps.Env = &builtin.Env{}
+		analyzing.Deps = &deps
+	}
+	make, err := analyzing.entryMaker(ctx, t)
+	if err != nil {
+		return err
+	}
+	for i := range t.Computed {
+		c := &t.Computed[i]
+		at := slices.IndexFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return holdsColumn(&ix, c.ID) })
+		var values []types.Datum
+		for _, row := range sample {
+			make.Begin(row)
+			held, ok, err := make.Entry(at)
+			if err != nil {
+				return err
+			}
+			if ok {
+				values = append(values, held[len(t.Columns)+i].Clone())
+			}
+		}
+		if stats.Columns[c.ID], err = columnStats(values, c.Type, stats.Rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sampleKeys scans the table's keys and keeps a random sample of them, in order. deleted is the number of keys of

@@ -385,11 +385,10 @@ func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {
 		if t, err = r.current(ctx, t); err != nil {
 			return err
 		}
-		if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: ix.ID}); err != nil {
+		next := t.Clone()
+		if err := r.removeIndex(ctx, next, ix); err != nil {
 			return err
 		}
-		next := t.Clone()
-		next.Indexes = removeIndex(next.Indexes, ix.Name)
 		if err := r.update(ctx, t, next, false); err != nil {
 			return err
 		}

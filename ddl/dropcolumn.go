@@ -47,7 +47,11 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 	}
 	next.Indexes = nil
 	for i := range t.Indexes {
-		if !holdsColumn(&t.Indexes[i], id) {
+		names, err := namesColumn(t, &t.Indexes[i], &t.Columns[ord])
+		if err != nil {
+			return err
+		}
+		if !names {
 			next.Indexes = append(next.Indexes, t.Indexes[i])
 			continue
 		}
@@ -55,6 +59,7 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 			return err
 		}
 	}
+	pruneComputed(next)
 	checks, err := checksWithout(t, n.Name)
 	if err != nil {
 		return err

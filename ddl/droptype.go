@@ -363,6 +363,14 @@ func (r *run) dropUses(ctx context.Context, u typeUses) error {
 			next.Columns[next.Ordinal(use.column)].Default = ""
 		case use.check != 0:
 			next.Checks = slices.DeleteFunc(next.Checks, func(c catalog.CheckDescriptor) bool { return c.OID == use.check })
+		case use.index != 0:
+			for i := range now.Indexes {
+				if now.Indexes[i].OID == use.index {
+					if err := r.removeIndex(ctx, next, &now.Indexes[i]); err != nil {
+						return err
+					}
+				}
+			}
 		case use.policy != 0:
 			next.Policies = slices.DeleteFunc(next.Policies, func(p catalog.PolicyDescriptor) bool { return p.OID == use.policy })
 		case use.observer != 0:

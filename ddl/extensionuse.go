@@ -134,6 +134,18 @@ func (p *extensionProbe) relation(ctx context.Context, t *catalog.TableDescripto
 			return err
 		}
 	}
+	for i := range t.Indexes {
+		ix := &t.Indexes[i]
+		err := indexExpressions(t, ix, func(x *catalog.ExprText) error {
+			return add("index "+ix.Name, typeUse{index: ix.OID}, func() error {
+				_, err := p.bindText(ctx, t, x.SQL, types.Type{}, inIndex)
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
 	for i := range t.Policies {
 		k := &t.Policies[i]
 		err := add("policy "+k.Name+" on table "+t.Name, typeUse{policy: k.OID}, func() error { return p.policy(ctx, t, k) })

@@ -186,7 +186,7 @@ func findParentIndex(parent *catalog.TableDescriptor, n *ast.References, k *cata
 		}
 	}
 	over := func(ix *catalog.IndexDescriptor) bool {
-		return ix.Unique && ix.OID != 0 && ix.State == catalog.IndexPublic && len(ix.Columns) == len(k.ParentColumns) &&
+		return ix.Unique && ix.Where == nil && ix.OID != 0 && ix.State == catalog.IndexPublic && len(ix.Columns) == len(k.ParentColumns) &&
 			!slices.ContainsFunc(ix.Columns, func(c catalog.IndexColumn) bool { return !slices.Contains(k.ParentColumns, c.ColumnID) })
 	}
 	if over(&parent.Primary) {

@@ -2,7 +2,7 @@ package ddl
 
 import (
 	"context"
-	"strings"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
@@ -10,12 +10,12 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
+// systemColumns are names that PostgreSQL gives columns of its own.
+var systemColumns = []string{"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
+
 func (r *run) createIndex(ctx context.Context, n *ast.CreateIndex) error {
 	if n.Concurrently && !r.alone {
 		return pgerror.New(pgerror.ActiveSQLTransaction, "CREATE INDEX CONCURRENTLY cannot run inside a transaction block")
-	}
-	if err := r.refuseIndexOptions(n); err != nil {
-		return err
 	}
 	t, err := r.mustFind(ctx, n.Table)
 	if err != nil {
@@ -41,7 +41,7 @@ func (r *run) createIndex(ctx context.Context, n *ast.CreateIndex) error {
 			return relationExists(n.Name).At(n.Position())
 		}
 	}
-	if _, err := r.newIndex(ctx, t, n); err != nil {
+	if _, err := r.newIndex(ctx, t.Clone(), n); err != nil {
 		return err // Before the table is closed, and waited for.
 	}
 	if t, err = r.exclusive(ctx, t, 1); err != nil {
@@ -52,63 +52,45 @@ func (r *run) createIndex(ctx context.Context, n *ast.CreateIndex) error {
 	if err != nil {
 		return err
 	}
+	r.noticeMethod(n.Method, ix.Name)
 	return r.addIndex(ctx, t, next, ix)
 }
 
-func (r *run) refuseIndexOptions(n *ast.CreateIndex) error {
-	switch n.Method {
-	case "", "btree":
-	case "hash":
-		r.notice(pgerror.SuccessfulCompletion, "index %q is built as btree, which answers all that hash does", n.Name)
-	default:
-		return pgerror.Unsupported("index method \""+n.Method+"\"", "Use btree.").At(n.Position())
-	}
-	if n.Where != nil {
-		return pgerror.Unsupported("a partial index", "Leave WHERE out, or keep the rows in a table of their own.").At(n.Where.Position())
-	}
-	for i := range n.Columns {
-		c := &n.Columns[i]
-		if c.Expr != nil {
-			return pgerror.Unsupported("an index on an expression", "Store the value in a column and index that.").At(c.Position())
-		}
-		// Since text is ordered by its bytes, the pattern operator classes equal the default ones.
-		if len(c.OpClass) > 0 && !strings.HasSuffix(c.OpClass[len(c.OpClass)-1], "_ops") {
-			return pgerror.New(pgerror.UndefinedObject, "operator class %q does not exist for access method \"btree\"", c.OpClass[len(c.OpClass)-1]).At(c.Position())
-		}
-	}
-	return nil
-}
-
-// newIndex makes the descriptor for CREATE INDEX.
+// newIndex makes the descriptor for CREATE INDEX. It adds the expressions of the index to t, which the caller owns.
 func (r *run) newIndex(ctx context.Context, t *catalog.TableDescriptor, n *ast.CreateIndex) (catalog.IndexDescriptor, error) {
 	ix := catalog.IndexDescriptor{ID: t.NextIndexID, Name: n.Name, Unique: n.Unique}
-	names := make([]string, 0, len(n.Columns))
+	if err := requireMethod(n); err != nil {
+		return ix, err
+	}
+	var err error
+	if ix.Options, err = indexOptions(n.Method, nil, n.Options); err != nil {
+		return ix, err
+	}
+	if err := requireTablespace(n.Tablespace); err != nil {
+		return ix, err
+	}
+	var names []string
 	for i := range n.Columns {
-		c := &n.Columns[i]
-		ord := t.ColumnNamed(c.Name)
-		if ord < 0 {
-			return ix, pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", c.Name).At(c.Position())
-		}
-		if err := requireIndexable(&t.Columns[ord]); err != nil {
-			return ix, err.At(c.Position())
-		}
-		names = append(names, c.Name)
-		typ, err := planner.CollateType(t.Columns[ord].Type, c.Collation, r.r, 0)
+		key, err := r.indexKey(ctx, t, n.Method, &n.Columns[i])
 		if err != nil {
 			return ix, err
 		}
-		key := catalog.NewIndexColumn(&t.Columns[ord], typ.Coll)
-		key.Desc, key.NullsFirst = c.Desc, c.NullsFirst
+		names = appendIndexName(names, &n.Columns[i])
 		ix.Columns = append(ix.Columns, key)
 	}
 	for i := range n.Include {
 		c := &n.Include[i]
-		ord := t.ColumnNamed(c.Name)
-		if ord < 0 {
-			return ix, pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", c.Name).At(n.Position())
+		ord, err := indexColumn(t, c)
+		if err != nil {
+			return ix, err
 		}
-		names = append(names, c.Name)
+		names = appendIndexName(names, c)
 		ix.Include = append(ix.Include, t.Columns[ord].ID)
+	}
+	if n.Where != nil {
+		if ix.Where, err = r.indexPredicate(ctx, t, n.Where); err != nil {
+			return ix, err
+		}
 	}
 	if ix.Name == "" {
 		taken, err := r.relationTaken(ctx, t.Schema, nil)
@@ -120,4 +102,56 @@ func (r *run) newIndex(ctx context.Context, t *catalog.TableDescriptor, n *ast.C
 	oid, err := r.ch.NewID(ctx)
 	ix.OID = uint32(oid)
 	return ix, err
+}
+
+// indexColumn finds the column that an index names.
+func indexColumn(t *catalog.TableDescriptor, c *ast.IndexColumn) (int, error) {
+	name := c.Name
+	if ref, ok := c.Expr.(*ast.ColumnRef); ok && len(ref.Parts) == 1 {
+		name = ref.Parts[0]
+	}
+	if ord := t.ColumnNamed(name); ord >= 0 {
+		return ord, nil
+	}
+	if slices.Contains(systemColumns, name) {
+		return 0, pgerror.New(pgerror.FeatureNotSupported, "index creation on system columns is not supported")
+	}
+	return 0, pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", name)
+}
+
+// indexKey makes a key of an index: a column, or an expression, which becomes a computed column of t.
+func (r *run) indexKey(ctx context.Context, t *catalog.TableDescriptor, method string, c *ast.IndexColumn) (catalog.IndexColumn, error) {
+	none := catalog.IndexColumn{}
+	var col *catalog.ColumnDescriptor
+	if ref, ok := c.Expr.(*ast.ColumnRef); c.Expr == nil || ok && len(ref.Parts) == 1 {
+		ord, err := indexColumn(t, c)
+		if err != nil {
+			return none, err
+		}
+		col = &t.Columns[ord]
+	} else {
+		var err error
+		if col, err = r.computedColumn(ctx, t, c.Expr); err != nil {
+			return none, err
+		}
+	}
+	typ, err := planner.CollateType(col.Type, c.Collation, r.r, c.Position())
+	if err != nil {
+		return none, err
+	}
+	class, byBytes, err := operatorClass(method, c.OpClass, typ)
+	if err != nil {
+		return none, err
+	}
+	if class == "" {
+		if err := requireIndexable(col); err != nil {
+			return none, err
+		}
+	}
+	if byBytes {
+		typ.Coll = nil
+	}
+	key := catalog.NewIndexColumn(col, typ.Coll)
+	key.Desc, key.NullsFirst, key.OpClass = c.Desc, c.NullsFirst, class
+	return key, nil
 }

@@ -120,6 +120,16 @@ func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *a
 		}})
 		next.Checks[i].Expr = e.String()
 	}
+	err = r.mapIndexExpressions(ctx, next, func(e ast.Expr) {
+		ast.InspectExpr(e, ast.Visitor{Expr: func(e ast.Expr) {
+			if ref, ok := e.(*ast.ColumnRef); ok && ref.Parts[len(ref.Parts)-1] == n.From {
+				ref.Parts[len(ref.Parts)-1] = n.To
+			}
+		}})
+	})
+	if err != nil {
+		return err
+	}
 	if err := r.update(ctx, t, next, false); err != nil {
 		return err
 	}
@@ -187,6 +197,16 @@ func (r *run) alterIndexCommands(ctx context.Context, n *ast.AlterTable, t *cata
 			if c.Action == "OWNER TO" {
 				r.Report.Notice(pgerror.New(pgerror.Warning, "cannot change owner of index %q", ix.Name).
 					WithHint("Change the ownership of the index's table, instead."))
+				continue
+			}
+			if c.Column == "" && (c.Action == "SET" || c.Action == "RESET") {
+				next := t.Clone()
+				if err := setIndexOptions(next.IndexNamed(ix.Name), c); err != nil {
+					return err
+				}
+				if err := r.update(ctx, t, next, false); err != nil {
+					return err
+				}
 				continue
 			}
 			if c.Action == "SET SCHEMA" {

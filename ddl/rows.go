@@ -2,13 +2,17 @@ package ddl
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/entries"
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -67,10 +71,17 @@ func (r *run) backfill(ctx context.Context, t *catalog.TableDescriptor, indexes 
 	for _, ix := range indexes {
 		r.own(t, ix.ID)
 	}
+	make, err := r.entryMaker(ctx, t)
+	if err != nil {
+		return err
+	}
 	out := r.newChunks()
-	err := r.scanRows(ctx, t, "building index", func(row types.Row) error {
+	err = r.scanRows(ctx, t, "building index", func(row types.Row) error {
+		if make != nil {
+			make.Begin(row)
+		}
 		for _, ix := range indexes {
-			if err := writeEntry(ctx, out, t, ix, row); err != nil {
+			if err := writeEntry(ctx, out, t, ix, make, row); err != nil {
 				return err
 			}
 		}
@@ -87,6 +98,10 @@ func (r *run) rewrite(ctx context.Context, old, next *catalog.TableDescriptor, t
 		return err
 	}
 	r.ownIndexes(next)
+	make, err := r.entryMaker(ctx, next)
+	if err != nil {
+		return err
+	}
 	out := r.newChunks()
 	err = r.scanRows(ctx, old, "rewriting table", func(row types.Row) error {
 		row, err := transform(row)
@@ -96,8 +111,11 @@ func (r *run) rewrite(ctx context.Context, old, next *catalog.TableDescriptor, t
 		if err := writeRow(ctx, out, next, row); err != nil {
 			return err
 		}
+		if make != nil {
+			make.Begin(row)
+		}
 		for i := range next.Indexes {
-			if err := writeEntry(ctx, out, next, &next.Indexes[i], row); err != nil {
+			if err := writeEntry(ctx, out, next, &next.Indexes[i], make, row); err != nil {
 				return err
 			}
 		}
@@ -123,7 +141,21 @@ func writeRow(ctx context.Context, out *chunks, t *catalog.TableDescriptor, row 
 	return out.put(ctx, key, value) // A rowid is unique by birth.
 }
 
-func writeEntry(ctx context.Context, out *chunks, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, row types.Row) error {
+// entryMaker returns what computes the entries of the indexes of t; nil if a row is all they hold.
+func (r *run) entryMaker(ctx context.Context, t *catalog.TableDescriptor) (*entries.Maker, error) {
+	exprs, err := planner.BindIndexExprs(ctx, t, r.r, r.Env)
+	return entries.NewMaker(t, exprs, &expr.Context{Ctx: ctx, Env: r.Env}), err
+}
+
+// writeEntry writes the entry that a secondary index of t has for a row, which make has begun.
+func writeEntry(ctx context.Context, out *chunks, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, make *entries.Maker, row types.Row) error {
+	if make != nil {
+		held, ok, err := make.Entry(slices.IndexFunc(t.Indexes, func(other catalog.IndexDescriptor) bool { return other.ID == ix.ID }))
+		if !ok || err != nil {
+			return err
+		}
+		row = held
+	}
 	key, hasNull, err := rowenc.AppendKey(out.arena.Start(), t, ix, row)
 	if err != nil {
 		return err
@@ -209,7 +241,7 @@ func (r *run) explainDuplicate(t *catalog.TableDescriptor, err error) error {
 			names.WriteString(", ")
 			texts.WriteString(", ")
 		}
-		col := &t.Columns[t.Ordinal(c.ColumnID)]
+		col := t.ColumnByID(c.ColumnID)
 		names.WriteString(col.Name)
 		texts.Write(types.AppendText(nil, values[i], col.Type, nil))
 	}

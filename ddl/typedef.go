@@ -387,7 +387,10 @@ func (r *run) moveType(ctx context.Context, d *catalog.TypeDescriptor, schema, n
 	if err := r.rewriteUses(ctx, d, func(c *ast.Cast) { c.Type.Name = []string{schema, name} }); err != nil {
 		return err
 	}
-	return r.addType(ctx, next)
+	if err := r.addType(ctx, next); err != nil {
+		return err
+	}
+	return r.reprintIndexes(ctx, next)
 }
 
 // renameLabel stores a type with a renamed label, which stored expressions name as well.
@@ -395,7 +398,10 @@ func (r *run) renameLabel(ctx context.Context, next *catalog.TypeDescriptor, fro
 	if err := r.rewriteUses(ctx, next, func(c *ast.Cast) { renamedInLiteral(c, from, to) }); err != nil {
 		return err
 	}
-	return r.addType(ctx, next)
+	if err := r.addType(ctx, next); err != nil {
+		return err
+	}
+	return r.reprintIndexes(ctx, next)
 }
 
 // commentType is COMMENT ON TYPE.

@@ -87,8 +87,9 @@ func (r *run) pinned(e ast.Expr) string {
 // typeUse is an object whose stored expression names a type.
 type typeUse struct {
 	what string // as messages call it: "default value for column a of table t"
-	// The object: a column's default, a check or a policy of the table by its number, the table itself as a view, or an observer.
+	// The object: a column's default, a check, a policy or an index of the table by its number, the table itself as a view, or an observer.
 	policy   uint32
+	index    uint32
 	column   uint32
 	check    uint32
 	observer uint64
@@ -129,6 +130,28 @@ func (r *run) mapExpressions(t *catalog.TableDescriptor, visit func(use typeUse,
 			if err := one(text, use); err != nil {
 				return err
 			}
+		}
+	}
+	for i := range t.Indexes {
+		ix := &t.Indexes[i]
+		use := typeUse{what: "index " + ix.Name, index: ix.OID}
+		text := func(x **catalog.ExprText) error {
+			if *x == nil {
+				return nil
+			}
+			changed := **x // How it is printed is made anew when the type has changed: reprintIndexes.
+			*x = &changed
+			return one(&changed.SQL, use)
+		}
+		for j := range t.Computed {
+			if holdsColumn(ix, t.Computed[j].ID) {
+				if err := text(&t.Computed[j].Expr); err != nil {
+					return err
+				}
+			}
+		}
+		if err := text(&ix.Where); err != nil {
+			return err
 		}
 	}
 	if t.ViewQuery != "" {

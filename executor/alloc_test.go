@@ -21,7 +21,7 @@ func TestAllocationBudgets(t *testing.T) {
 	history := testTable(8, 0, "id int", "note text")
 	txn := &flatTxn{memTxn: newMemTxn()}
 	rt := testRuntime(txn, table)
-	in := NewInserter(table, nil, nil, rt)
+	in := NewInserter(table, nil, nil, nil, rt)
 	for id := range int64(10) {
 		if err := in.Insert(context.Background(), types.Row{types.Int(id), types.Text("owner"), types.Int(id)}); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func BenchmarkPointSelect(b *testing.B) {
 	table := testTable(7, 1, "id int", "owner text", "amount int")
 	txn := newMemTxn()
 	rt := testRuntime(txn, table)
-	in := NewInserter(table, nil, nil, rt)
+	in := NewInserter(table, nil, nil, nil, rt)
 	if err := in.Insert(context.Background(), types.Row{types.Int(5), types.Text("owner"), types.Int(1)}); err != nil {
 		b.Fatal(err)
 	}

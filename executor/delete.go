@@ -15,7 +15,7 @@ type deleteRows struct {
 }
 
 func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
-	w := newTableWriter(ex, n.Table, nil, nil, n.Observed)
+	w := newTableWriter(ex, n.Table, nil, nil, n.Observed, n.Indexed)
 	w.sink.direct = n.Direct
 	w.keys = ex.queueFor(n.References)
 	o := &deleteRows{

@@ -23,7 +23,7 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error
 	if n.OnConflict != nil {
 		changed = n.OnConflict.Changed
 	}
-	w := newTableWriter(ex, n.Table, n.Checks, changed, n.Observed)
+	w := newTableWriter(ex, n.Table, n.Checks, changed, n.Observed, n.Indexed)
 	w.sink.direct = n.Direct
 	w.keys = ex.queueFor(n.References)
 	o := &insert{

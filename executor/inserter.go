@@ -17,11 +17,11 @@ type Inserter struct {
 	rows   int64
 }
 
-// NewInserter prepares inserting into t, whose observers are given (nil: none), under rt, whose Txn, Env, RowIDs and EagerUnique are used.
-func NewInserter(t *catalog.TableDescriptor, checks []planner.Check, o *planner.Observed, rt *Runtime) *Inserter {
+// NewInserter prepares inserting into t, whose observers and bound index expressions are given (nil: none), under rt, whose Txn, Env, RowIDs and EagerUnique are used.
+func NewInserter(t *catalog.TableDescriptor, checks []planner.Check, o *planner.Observed, x *planner.IndexExprs, rt *Runtime) *Inserter {
 	in := &Inserter{row: make(types.Row, len(t.Columns))}
 	in.ex.bind(rt)
-	in.writer = newTableWriter(&in.ex, t, checks, nil, o)
+	in.writer = newTableWriter(&in.ex, t, checks, nil, o, x)
 	in.writer.sink.direct, in.writer.sink.resume = true, true
 	return in
 }

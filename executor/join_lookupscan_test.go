@@ -29,7 +29,7 @@ func newPrefixJoin(t *testing.T, kind planner.JoinKind, left side, counts []int,
 	covering := addIndex(right, false, 1)
 	covering.Include = []uint32{3}
 	j := &prefixJoin{txn: newMemTxn(), nodes: map[string]*planner.LookupJoin{}}
-	in := NewInserter(right, nil, nil, testRuntime(j.txn))
+	in := NewInserter(right, nil, nil, nil, testRuntime(j.txn))
 	id := 0
 	for k, n := range counts {
 		for range n {

@@ -178,7 +178,7 @@ func (c *joinCase) store(n planner.Node) *memTxn {
 	if _, ok := n.(*planner.LookupJoin); !ok {
 		return txn
 	}
-	in := NewInserter(c.table, nil, nil, testRuntime(txn))
+	in := NewInserter(c.table, nil, nil, nil, testRuntime(txn))
 	for _, r := range c.right {
 		if err := in.Insert(context.Background(), types.Row{datum(r[0]), datum(r[1]), types.Null}); err != nil {
 			panic(err)
@@ -207,7 +207,7 @@ func TestUniqueLookupJoin(t *testing.T) {
 	}
 	for _, c := range cases {
 		txn := newMemTxn()
-		in := NewInserter(right, nil, nil, testRuntime(txn))
+		in := NewInserter(right, nil, nil, nil, testRuntime(txn))
 		for _, id := range []int{1, 2, 3} {
 			if err := in.Insert(t.Context(), types.Row{datum(id), datum(10 * id), datum(fmt.Sprint("v", id))}); err != nil {
 				t.Fatal(err)

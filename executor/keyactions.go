@@ -90,7 +90,7 @@ func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.
 		for i := range all {
 			all[i] = i
 		}
-		w = newTableWriter(k.ex, rules.Table, rules.Checks, all, rules.Observed)
+		w = newTableWriter(k.ex, rules.Table, rules.Checks, all, rules.Observed, rules.Indexed)
 		w.keys = k.ex.queueFor(rules)
 		k.writers[f.key.Child.ID] = w
 	}

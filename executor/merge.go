@@ -18,7 +18,7 @@ type merge struct {
 }
 
 func newMerge(ex *execution, input Operator, n *planner.Merge) *merge {
-	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed)
+	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed, n.Indexed)
 	w.keys = ex.queueFor(n.References)
 	o := &merge{
 		node: n, newRow: make(types.Row, len(n.Table.Columns)),

@@ -99,7 +99,7 @@ func TestInsertedRowsAreMarked(t *testing.T) {
 	txn := newMemTxn()
 	rt := testRuntime(txn, table)
 	rt.Hop = 2
-	in := NewInserter(table, nil, &planner.Observed{Observers: []uint64{5, 7}}, rt)
+	in := NewInserter(table, nil, &planner.Observed{Observers: []uint64{5, 7}}, nil, rt)
 	for id := range 3 {
 		if err := in.Insert(t.Context(), types.Row{types.Int(int64(id)), types.Null}); err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestRowsAreMarked(t *testing.T) {
 			txn := newMemTxn()
 			ex := &execution{}
 			ex.bind(testRuntime(txn, table))
-			w := newTableWriter(ex, table, nil, []int{1}, o)
+			w := newTableWriter(ex, table, nil, []int{1}, o, nil)
 			w.sink.direct = direct
 			one, two := types.Row{types.Int(1), types.Int(10)}, types.Row{types.Int(2), types.Int(20)}
 			three := types.Row{types.Int(3), types.Int(30)}

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/percolator"
@@ -18,6 +19,7 @@ type onConflict struct {
 	m        *modify
 	plan     *planner.OnConflict
 	arbiters []*catalog.IndexDescriptor
+	at       []int          // places of the arbiters among the table's indexes, -1 for the primary key
 	decoder  rowenc.Decoder // of whole rows
 
 	group  int
@@ -50,6 +52,9 @@ func newOnConflict(m *modify, n *planner.Insert) (*onConflict, error) {
 				c.arbiters = append(c.arbiters, &t.Indexes[i])
 			}
 		}
+	}
+	for _, ix := range c.arbiters {
+		c.at = append(c.at, slices.IndexFunc(t.Indexes, func(other catalog.IndexDescriptor) bool { return other.ID == ix.ID }))
 	}
 	all := make([]int, width)
 	for i := range all {
@@ -95,18 +100,15 @@ func (c *onConflict) settle(ctx context.Context) error {
 
 // lookUp reads the arbiters' keys of all rows taken.
 func (c *onConflict) lookUp(ctx context.Context) error {
-	w := c.m.writer
 	c.keys, c.values = c.keys[:0], c.values[:0]
 	var wanted [][]byte
 	for _, row := range c.rows.rows {
-		for _, ix := range c.arbiters {
-			key, hasNull, err := rowenc.AppendKey(nil, w.table, ix, row)
+		for i := range c.arbiters {
+			key, err := c.arbiterKey(i, row)
 			if err != nil {
 				return err
 			}
-			if hasNull {
-				key = nil
-			} else {
+			if key != nil {
 				wanted = append(wanted, key)
 			}
 			c.keys = append(c.keys, key)
@@ -128,6 +130,25 @@ func (c *onConflict) lookUp(ctx context.Context) error {
 		return c.lock(ctx)
 	}
 	return nil
+}
+
+// arbiterKey returns the key of a row in an arbiter, nil if the row is in conflict with none: a key column is NULL, or the arbiter is partial and has
+// no entry for the row.
+func (c *onConflict) arbiterKey(i int, row types.Row) ([]byte, error) {
+	w := c.m.writer
+	if make := w.entries; make != nil && c.at[i] >= 0 {
+		make.Begin(row)
+		held, ok, err := make.Entry(c.at[i])
+		if !ok || err != nil {
+			return nil, err
+		}
+		row = held
+	}
+	key, hasNull, err := rowenc.AppendKey(nil, w.table, c.arbiters[i], row)
+	if hasNull || err != nil {
+		return nil, err
+	}
+	return key, nil
 }
 
 // lock locks the keys that are free, so that no other transaction inserts them, and for DO UPDATE the existing keys and
@@ -277,14 +298,15 @@ func (c *onConflict) note(ctx context.Context, row types.Row) error {
 		c.written, c.touched = make(map[string]struct{}), make(map[string]struct{})
 	}
 	t := c.m.writer.table
-	for _, ix := range c.arbiters {
-		key, hasNull, err := rowenc.AppendKey(nil, t, ix, row)
+	for i := range c.arbiters {
+		key, err := c.arbiterKey(i, row)
 		if err != nil {
 			return err
 		}
-		if !hasNull {
-			c.written[string(key)] = struct{}{}
+		if key == nil {
+			continue
 		}
+		c.written[string(key)] = struct{}{}
 		if err := c.book(key); err != nil {
 			return err
 		}

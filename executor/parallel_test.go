@@ -56,7 +56,7 @@ func TestWorkersAggregateLikeOne(t *testing.T) {
 	for round := range 120 {
 		table, txn := testTable(7, 1, "id int", "g int", "v int"), newMemTxn()
 		rt := testRuntime(txn, table)
-		in := NewInserter(table, nil, nil, rt)
+		in := NewInserter(table, nil, nil, nil, rt)
 		groups := 1 + rng.IntN(200)
 		for range rng.IntN(800) {
 			row := types.Row{datum(rng.IntN(1 << rng.IntN(40))), datum(rng.IntN(groups)), datum(rng.IntN(1000) - 500)}
@@ -109,7 +109,7 @@ func TestWorkersAggregateLikeOne(t *testing.T) {
 func TestWorkersFail(t *testing.T) {
 	table, txn := testTable(7, 1, "id int", "g int", "v int"), newMemTxn()
 	rt := testRuntime(txn, table)
-	in := NewInserter(table, nil, nil, rt)
+	in := NewInserter(table, nil, nil, nil, rt)
 	for i := range 500 {
 		if err := in.Insert(context.Background(), types.Row{datum(i), datum(i % 3), datum(i)}); err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestWorkersFail(t *testing.T) {
 func TestEarlyFilter(t *testing.T) {
 	table, txn := testTable(7, 1, "id int", "a text", "b int", "c text"), newMemTxn()
 	rt := testRuntime(txn, table)
-	in := NewInserter(table, nil, nil, rt)
+	in := NewInserter(table, nil, nil, nil, rt)
 	for i := range 1500 {
 		row := types.Row{datum(i), datum("a"), datum(i % 100), datum("c")}
 		if i%3 == 0 {

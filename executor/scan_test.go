@@ -23,7 +23,7 @@ func TestScanSpans(t *testing.T) {
 	addIndex(table, true, 1, 2)
 	txn := newMemTxn()
 	rt := testRuntime(txn, table)
-	in := NewInserter(table, nil, nil, rt)
+	in := NewInserter(table, nil, nil, nil, rt)
 	var rows []types.Row
 	for a := range 6 {
 		for b := range 6 {
@@ -181,7 +181,7 @@ func (s *spanSpec) holds(table *catalog.TableDescriptor, ix *catalog.IndexDescri
 func TestManyPointsAreBatched(t *testing.T) {
 	table, txn := testTable(7, 1, "id int", "v text"), newMemTxn()
 	rt := testRuntime(txn, table)
-	in := NewInserter(table, nil, nil, rt)
+	in := NewInserter(table, nil, nil, nil, rt)
 	arr := &types.Array{Elem: types.TInt8}
 	for i := range 100 {
 		if err := in.Insert(context.Background(), types.Row{datum(i), datum("v")}); err != nil {

@@ -155,7 +155,7 @@ func TestRacingUpserts(t *testing.T) {
 func TestHalloween(t *testing.T) {
 	db, table := openDB(t), accounts()
 	txn := begin(t, db)
-	in := NewInserter(table, nil, nil, testRuntime(txn, table))
+	in := NewInserter(table, nil, nil, nil, testRuntime(txn, table))
 	const rows = 5000
 	for i := range int64(rows) {
 		if err := in.Insert(context.Background(), types.Row{types.Int(i), types.Text(fmt.Sprint("o", i)), types.Int(i)}); err != nil {
@@ -273,7 +273,7 @@ func TestHold(t *testing.T) {
 func BenchmarkPointSelectOverStore(b *testing.B) {
 	db, table := openDB(b), testTable(7, 1, "id int", "owner text", "amount int")
 	txn := begin(b, db)
-	in := NewInserter(table, nil, nil, testRuntime(txn, table))
+	in := NewInserter(table, nil, nil, nil, testRuntime(txn, table))
 	for i := range int64(100000) {
 		if err := in.Insert(context.Background(), types.Row{types.Int(i), types.Text("o"), types.Int(i)}); err != nil {
 			b.Fatal(err)
@@ -318,7 +318,7 @@ func BenchmarkLoad(b *testing.B) {
 				}
 			}
 			txn = begin(b, db)
-			in = NewInserter(table, nil, nil, testRuntime(txn, table))
+			in = NewInserter(table, nil, nil, nil, testRuntime(txn, table))
 		}
 		row[0] = types.Int(int64(i))
 		if err := in.Insert(context.Background(), row); err != nil {
@@ -333,7 +333,7 @@ func BenchmarkScanOverStore(b *testing.B) {
 	addIndex(table, false, 2)
 	const rows = 100000
 	txn := begin(b, db)
-	in := NewInserter(table, nil, nil, testRuntime(txn, table))
+	in := NewInserter(table, nil, nil, nil, testRuntime(txn, table))
 	for i := range int64(rows) {
 		if err := in.Insert(context.Background(), types.Row{types.Int(i), types.Text("somebody with a name"), types.Int(i)}); err != nil {
 			b.Fatal(err)

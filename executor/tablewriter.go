@@ -8,6 +8,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/entries"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -24,9 +25,11 @@ type tableWriter struct {
 	notNull []int
 	rowid   int // ordinal of the hidden rowid, -1 for none
 	indexes []indexWriter
-	moves   bool // an update may change the primary key
-	notify  *notifier
-	keys    *keyQueue // of foreign keys; nil: none is concerned
+	// entries and former compute what the indexes hold of a row, and of the one that an update replaces; nil: the row is all.
+	entries, former *entries.Maker
+	moves           bool // an update may change the primary key
+	notify          *notifier
+	keys            *keyQueue // of foreign keys; nil: none is concerned
 
 	arena          rowenc.Arena
 	oldKey, newKey []byte // scratch
@@ -36,13 +39,16 @@ type tableWriter struct {
 // indexWriter is a secondary index as a statement writes it.
 type indexWriter struct {
 	*catalog.IndexDescriptor
+	at int // place in the table's Indexes
 	// affected: an update by the statement's Set may change the entry.
 	affected bool
 }
 
-// newTableWriter prepares writing to a table, whose observers are given; changed are the ordinals that updates may change.
-func newTableWriter(ex *execution, t *catalog.TableDescriptor, checks []planner.Check, changed []int, o *planner.Observed) *tableWriter {
+// newTableWriter prepares writing to a table, whose observers and bound index expressions are given; changed are the ordinals that updates may
+// change.
+func newTableWriter(ex *execution, t *catalog.TableDescriptor, checks []planner.Check, changed []int, o *planner.Observed, x *planner.IndexExprs) *tableWriter {
 	w := &tableWriter{ex: ex, table: t, rowid: -1, notify: newNotifier(ex, o)}
+	w.entries, w.former = entries.NewMaker(t, x, &ex.ev), entries.NewMaker(t, x, &ex.ev)
 	w.sink = writeSink{ex: ex, notify: w.notify}
 	w.checks = slices.Clone(checks)
 	slices.SortFunc(w.checks, func(a, b planner.Check) int { return strings.Compare(a.Name, b.Name) })
@@ -56,7 +62,8 @@ func newTableWriter(ex *execution, t *catalog.TableDescriptor, checks []planner.
 	w.moves = w.touches(&t.Primary, changed)
 	for i := range t.Indexes {
 		ix := &t.Indexes[i]
-		w.indexes = append(w.indexes, indexWriter{ix, w.moves || w.touches(ix, changed)})
+		affected := w.moves || w.touches(ix, changed) || x != nil && slices.ContainsFunc(x.Reads[i], func(ord int) bool { return slices.Contains(changed, ord) })
+		w.indexes = append(w.indexes, indexWriter{ix, i, affected})
 	}
 	return w
 }
@@ -124,15 +131,31 @@ func (w *tableWriter) insert(ctx context.Context, row types.Row) error {
 	if err := w.sink.store(ctx, key, w.arena.Finish(value), !w.hasRowID(), w.notify.everyone()); err != nil {
 		return err
 	}
+	if w.entries != nil {
+		w.entries.Begin(row)
+	}
 	for i := range w.indexes {
-		if err := w.insertEntry(ctx, w.indexes[i].IndexDescriptor, row); err != nil {
+		if err := w.insertEntry(ctx, &w.indexes[i], row); err != nil {
 			return err
 		}
 	}
 	return w.keys.inserted(ctx, row)
 }
 
-func (w *tableWriter) insertEntry(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row) error {
+// entryRow returns what an index holds of a row that make has begun; false: the index has no entry for it.
+func entryRow(make *entries.Maker, ix *indexWriter, row types.Row) (types.Row, bool, error) {
+	if make == nil {
+		return row, true, nil
+	}
+	return make.Entry(ix.at)
+}
+
+func (w *tableWriter) insertEntry(ctx context.Context, iw *indexWriter, row types.Row) error {
+	ix := iw.IndexDescriptor
+	row, ok, err := entryRow(w.entries, iw, row)
+	if !ok || err != nil {
+		return err
+	}
 	key, hasNull, err := rowenc.AppendKey(w.arena.Start(), w.table, ix, row)
 	if err != nil {
 		return err
@@ -150,8 +173,18 @@ func (w *tableWriter) delete(ctx context.Context, row types.Row) error {
 	if err := w.remove(ctx, &w.table.Primary, row, w.notify.everyone()); err != nil {
 		return err
 	}
+	if w.former != nil {
+		w.former.Begin(row)
+	}
 	for i := range w.indexes {
-		if err := w.remove(ctx, w.indexes[i].IndexDescriptor, row, 0); err != nil {
+		held, ok, err := entryRow(w.former, &w.indexes[i], row)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := w.remove(ctx, w.indexes[i].IndexDescriptor, held, 0); err != nil {
 			return err
 		}
 	}
@@ -197,15 +230,42 @@ func (w *tableWriter) update(ctx context.Context, old, row types.Row) error {
 	if err := w.sink.store(ctx, key, w.arena.Finish(value), mustBeNew, notify); err != nil {
 		return err
 	}
+	if w.entries != nil {
+		w.former.Begin(old)
+		w.entries.Begin(row)
+	}
 	for i := range w.indexes {
 		if !w.indexes[i].affected {
 			continue
 		}
-		if err := w.updateEntry(ctx, w.indexes[i].IndexDescriptor, old, row); err != nil {
+		if err := w.updateIndex(ctx, &w.indexes[i], old, row); err != nil {
 			return err
 		}
 	}
 	return w.keys.updated(ctx, old, row, mustBeNew)
+}
+
+// updateIndex replaces what an index holds of a row.
+func (w *tableWriter) updateIndex(ctx context.Context, iw *indexWriter, old, row types.Row) error {
+	if w.entries == nil {
+		return w.updateEntry(ctx, iw.IndexDescriptor, old, row)
+	}
+	old, had, err := w.former.Entry(iw.at)
+	if err != nil {
+		return err
+	}
+	row, has, err := w.entries.Entry(iw.at)
+	switch {
+	case err != nil:
+		return err
+	case had && has:
+		return w.updateEntry(ctx, iw.IndexDescriptor, old, row)
+	case had:
+		return w.remove(ctx, iw.IndexDescriptor, old, 0)
+	case has:
+		return w.insertEntry(ctx, iw, row)
+	}
+	return nil
 }
 
 func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescriptor, old, row types.Row) (err error) {

@@ -22,7 +22,7 @@ type update struct {
 }
 
 func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
-	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed)
+	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed, n.Indexed)
 	w.keys = ex.queueFor(n.References)
 	w.sink.direct = n.Direct && (n.Input.Properties().AtMostOne || !w.takesKeys())
 	o := &update{

@@ -41,18 +41,18 @@ func (p *physical) sargs(s *scanRel, conds []expr.Scalar) []sarg {
 func (p *physical) appendSargs(out []sarg, s *scanRel, own colSet, cond expr.Scalar, i int) []sarg {
 	switch c := cond.(type) {
 	case *expr.Compare:
-		if ord := s.ordinalOf(c.L); ord >= 0 && c.Op != expr.NE && independent(c.R, own) {
+		if ord := p.ordinalOf(s, c.L); ord >= 0 && c.Op != expr.NE && independent(c.R, own) {
 			out = append(out, sarg{ord: ord, cond: i, op: c.Op, value: c.R, coll: c.Class.Coll, exact: true})
-		} else if ord := s.ordinalOf(c.R); ord >= 0 && c.Op != expr.NE && independent(c.L, own) {
+		} else if ord := p.ordinalOf(s, c.R); ord >= 0 && c.Op != expr.NE && independent(c.L, own) {
 			out = append(out, sarg{ord: ord, cond: i, op: c.Op.Commute(), value: c.L, coll: c.Class.Coll, exact: true})
 		}
 	case *expr.Between:
-		if ord := s.ordinalOf(c.X); ord >= 0 && !c.Not && independent(c.Low, own) && independent(c.High, own) {
+		if ord := p.ordinalOf(s, c.X); ord >= 0 && !c.Not && independent(c.Low, own) && independent(c.High, own) {
 			out = append(out, sarg{ord: ord, cond: i, op: expr.GE, value: c.Low, coll: c.Class.Coll},
 				sarg{ord: ord, cond: i, op: expr.LE, value: c.High, coll: c.Class.Coll})
 		}
 	case *expr.InList:
-		if ord := s.ordinalOf(c.X); ord >= 0 && !c.Not && allIndependent(c.List, own) {
+		if ord := p.ordinalOf(s, c.X); ord >= 0 && !c.Not && allIndependent(c.List, own) {
 			t := c.Class
 			if at := t.ArrayOf(); at.Valid() {
 				out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, n: float64(len(c.List)),
@@ -65,16 +65,24 @@ func (p *physical) appendSargs(out []sarg, s *scanRel, own colSet, cond expr.Sca
 		}
 	case *expr.Quantified:
 		cmp, plain := c.Plain()
-		if ord := s.ordinalOf(c.X); ord >= 0 && plain && cmp.Op == expr.EQ && !c.All && independent(c.Array, own) {
+		if ord := p.ordinalOf(s, c.X); ord >= 0 && plain && cmp.Op == expr.EQ && !c.All && independent(c.Array, own) {
 			out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, n: 10, each: c.Array, coll: cmp.Class.Coll, exact: true})
 		}
+	case *expr.Call:
+		return p.appendTruth(out, s, c, i)
+	case *expr.Like:
+		if low, high, ok := p.likeBounds(s, own, c, i); ok {
+			return append(out, low, high)
+		}
+	case *expr.IsNull:
+		return p.appendTruth(out, s, c, i)
 	case *expr.Column:
 		// A boolean column alone means that it is true.
-		if ord := s.ordinalOf(c); ord >= 0 {
+		if ord := p.ordinalOf(s, c); ord >= 0 {
 			out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, value: expr.NewBool(true), exact: true})
 		}
 	case *expr.Not:
-		if ord := s.ordinalOf(c.X); ord >= 0 {
+		if ord := p.ordinalOf(s, c.X); ord >= 0 {
 			out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, value: expr.NewBool(false), exact: true})
 		}
 	}
@@ -132,12 +140,15 @@ type path struct {
 	runs   float64
 	rows   float64
 	cost   float64
+	// where is the predicate of the index, nil for none.
+	where expr.Scalar
 	// fetchCost is the cost of the row of an entry.
 	fetchCost float64
 }
 
 // choosePath picks the cheapest way to read a scan.
 func (p *physical) choosePath(s *scanRel, conds []expr.Scalar, need colSet, want []orderKey, limit float64) path {
+	p.indexed(s)
 	sargs := p.sargs(s, conds)
 	total := p.tableRows(s)
 	rows := total * p.selectivityOf(conds)
@@ -149,10 +160,10 @@ func (p *physical) choosePath(s *scanRel, conds []expr.Scalar, need colSet, want
 	}
 	p.tuplePaths(s, &s.table.Primary, sargs, need, want, total, rows, limit, consider)
 	for i := range s.table.Indexes {
-		ix := &s.table.Indexes[i]
-		if ix.State != catalog.IndexPublic {
+		if !p.usable(s, i, conds) {
 			continue
 		}
+		ix := &s.table.Indexes[i]
 		consider(p.indexPath(s, ix, sargs, need, want, total, rows, limit))
 		p.tuplePaths(s, ix, sargs, need, want, total, rows, limit, consider)
 	}
@@ -161,7 +172,7 @@ func (p *physical) choosePath(s *scanRel, conds []expr.Scalar, need colSet, want
 
 // useful: an index path must provide a key, an order, or narrower rows.
 func (a *path) useful() bool {
-	return len(a.eq) > 0 || a.tuples != nil || a.low != nil || a.high != nil || a.ordered || a.prefix > 0 || !a.fetch
+	return len(a.eq) > 0 || a.tuples != nil || a.low != nil || a.high != nil || a.ordered || a.prefix > 0 || !a.fetch || a.index.Where != nil
 }
 
 // better prefers a point, then the lower cost; on a tie the one already chosen stays.
@@ -199,6 +210,10 @@ func (p *physical) indexPath(s *scanRel, ix *catalog.IndexDescriptor, sargs []sa
 	switch {
 	case a.low != nil || a.high != nil:
 		sel *= p.rangeShare(s, bounded, a.low.valueOf(), a.high.valueOf())
+	}
+	if where := p.predicateOf(s, ix); where != nil {
+		sel *= p.partialShare(s, &a, where)
+		a.where = where
 	}
 	entries := math.Max(total*sel, 1)
 	if whole && unique {
@@ -316,7 +331,7 @@ func covers(s *scanRel, ix *catalog.IndexDescriptor, need colSet) bool {
 		if !need.has(id) {
 			continue
 		}
-		cid := s.table.Columns[ord].ID
+		cid := s.table.ColumnAt(ord).ID
 		if inIndex(ix, cid) || inIndex(&s.table.Primary, cid) {
 			continue
 		}
@@ -336,11 +351,11 @@ func (a *path) setOrder(s *scanRel, want []orderKey, each bool) {
 	for i := range a.index.Columns {
 		c := &a.index.Columns[i]
 		ord := s.table.Ordinal(c.ColumnID)
-		a.order = append(a.order, orderKey{id: s.cols[ord], desc: c.Desc, nullsFirst: c.NullsFirst, coll: c.Coll,
+		a.order = append(a.order, orderKey{id: s.columnID(ord), desc: c.Desc, nullsFirst: c.NullsFirst, coll: c.Coll,
 			// A column fixed to one value is in any order.
 			fixed: i < len(a.eq) && a.eq[i].each == nil,
 			// For a column that is never NULL the position of NULLs is irrelevant.
-			noNulls: s.table.Columns[ord].NotNull || inIndex(&s.table.Primary, c.ColumnID) ||
+			noNulls: s.table.ColumnAt(ord).NotNull || inIndex(&s.table.Primary, c.ColumnID) ||
 				i < len(a.eq) || (i == len(a.eq) && (a.low != nil || a.high != nil))})
 	}
 	// Entries of one key lie in the order of the primary key.
@@ -383,4 +398,45 @@ func (a *path) markUnique(s *scanRel) {
 		}
 	}
 	a.order[len(a.order)-1].unique = true
+}
+
+// partialShare guesses which share of the rows that the key selects have an entry in a partial index.
+func (p *physical) partialShare(s *scanRel, a *path, where expr.Scalar) float64 {
+	var conds []expr.Scalar
+next:
+	for _, c := range expr.Conjuncts(nil, where) {
+		for _, eq := range a.eq {
+			if eq.ord < len(s.cols) && used(c).has(s.cols[eq.ord]) {
+				continue next // It selects the same rows.
+			}
+		}
+		conds = append(conds, c)
+	}
+	return p.selectivityOf(conds)
+}
+
+// rest returns the conditions of a scan that the path's key and the predicate of its index do not settle.
+func (p *physical) rest(s *scanRel, pa *path) []expr.Scalar {
+	conds := s.conds
+	settled := func(i int) bool {
+		if pa.where != nil && p.implied(s, []expr.Scalar{pa.where}, conds[i]) {
+			return true
+		}
+		if pa.tuples != nil && pa.tuples.settles(i) {
+			return true
+		}
+		for _, e := range pa.eq {
+			if e.cond == i && e.exact {
+				return true
+			}
+		}
+		return (pa.low != nil && pa.low.cond == i && pa.low.exact) || (pa.high != nil && pa.high.cond == i && pa.high.exact)
+	}
+	var out []expr.Scalar
+	for i, c := range conds {
+		if !settled(i) {
+			out = append(out, c)
+		}
+	}
+	return out
 }

@@ -34,7 +34,7 @@ func (p *physical) tuplePaths(s *scanRel, ix *catalog.IndexDescriptor, sargs []s
 		fields, sel := 0, 1.0
 		for j := range ix.Columns {
 			ord := s.table.Ordinal(ix.Columns[j].ColumnID)
-			part := tuplePart{field: fieldOf(s, list, ord, ix.Columns[j].Coll)}
+			part := tuplePart{field: p.fieldOf(s, list, ord, ix.Columns[j].Coll)}
 			if part.field >= 0 {
 				fields++
 			} else if part.eq = equalityOn(sargs, ord, ix.Columns[j].Coll); part.eq == nil || part.eq.each != nil {
@@ -52,7 +52,7 @@ func (p *physical) tuplePaths(s *scanRel, ix *catalog.IndexDescriptor, sargs []s
 		if len(t.parts) == len(ix.Columns) && (ix.Unique || ix == &s.table.Primary) {
 			entries = math.Min(entries, spans)
 		}
-		a := path{index: ix, rows: math.Max(rows, 1), tuples: t, fetch: !covers(s, ix, need), fetchCost: batchedCost}
+		a := path{index: ix, rows: math.Max(rows, 1), tuples: t, where: p.predicateOf(s, ix), fetch: !covers(s, ix, need), fetchCost: batchedCost}
 		a.setOrder(s, want, true)
 		a.price(entries, spans, p.entryCost(s), limit, want)
 		consider(a)
@@ -60,9 +60,9 @@ func (p *physical) tuplePaths(s *scanRel, ix *catalog.IndexDescriptor, sargs []s
 }
 
 // fieldOf returns which of the tuples' columns a table column is whose keys have collation c, -1 for none.
-func fieldOf(s *scanRel, list *expr.TupleList, ord int, c *collation.Collation) int {
+func (p *physical) fieldOf(s *scanRel, list *expr.TupleList, ord int, c *collation.Collation) int {
 	for i, x := range list.X {
-		if s.ordinalOf(x) == ord && collation.SameOrder(list.Classes[i].Coll, c) {
+		if p.ordinalOf(s, x) == ord && collation.SameOrder(list.Classes[i].Coll, c) {
 			return i
 		}
 	}

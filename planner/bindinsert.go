@@ -40,9 +40,11 @@ type conflict struct {
 	set      []expr.Scalar
 	changed  []int
 	where    expr.Scalar
-	excluded []int // column IDs of the excluded row
-	existing []policyCheck
-	policies []policyCheck // of the updated row
+	// infer and inferWhere are ON CONFLICT's target, if not all of it is columns: the arbiters are found when the statement is planned.
+	infer, inferWhere []expr.Scalar
+	excluded          []int // column IDs of the excluded row
+	existing          []policyCheck
+	policies          []policyCheck // of the updated row
 }
 
 // writable finds the table of a change.
@@ -533,12 +535,12 @@ func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 	if len(oc.Columns) == 0 {
 		return nil
 	}
+	if oc.TargetWhere != nil || !allColumnRefs(oc.Columns) {
+		return ib.inferred(c, oc)
+	}
 	var ids []uint32
 	for _, e := range oc.Columns {
-		ref, ok := e.(*ast.ColumnRef)
-		if !ok || len(ref.Parts) != 1 {
-			return pgerror.Unsupported("ON CONFLICT over an expression", "Name the columns of a unique index.").At(startOf(e))
-		}
+		ref := e.(*ast.ColumnRef)
 		i := ib.t.ColumnNamed(ref.Parts[0])
 		if i < 0 {
 			return undefinedColumn("", ref.Parts[0], int(ref.Pos))
@@ -547,15 +549,47 @@ func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 		ib.need.selectColumn(i)
 	}
 	for _, ix := range uniqueIndexes(ib.t) {
-		if sameColumns(ix, ids) {
+		if ix.Where == nil && sameColumns(ix, ids) {
 			c.arbiters = append(c.arbiters, ix)
 		}
 	}
 	if len(c.arbiters) == 0 {
-		return pgerror.New(pgerror.InvalidColumnReference,
-			"there is no unique or exclusion constraint matching the ON CONFLICT specification")
+		return errNoArbiter()
 	}
 	return nil
+}
+
+func errNoArbiter() *pgerror.Error {
+	return pgerror.New(pgerror.InvalidColumnReference, "there is no unique or exclusion constraint matching the ON CONFLICT specification")
+}
+
+func allColumnRefs(es []ast.Expr) bool {
+	for _, e := range es {
+		if ref, ok := e.(*ast.ColumnRef); !ok || len(ref.Parts) != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// inferred binds a target with expressions or a predicate.
+func (ib *insertBinder) inferred(c *conflict, oc *ast.OnConflict) error {
+	sc := newScope(ib.b, nil)
+	sc.items = append(sc.items, scanItem(ib.out.scan, ib.t.Name, true))
+	for _, e := range oc.Columns {
+		if collate, ok := e.(*ast.Collate); ok {
+			e = collate.X // Equality is the same in all collations.
+		}
+		sc.in("ON CONFLICT", false, false)
+		x, err := sc.expr(e)
+		if err != nil {
+			return err
+		}
+		c.infer = append(c.infer, x)
+	}
+	var err error
+	c.inferWhere, err = ib.b.condition(sc, oc.TargetWhere, "WHERE")
+	return err
 }
 
 // uniqueIndexes lists the unique indexes of a table, its declared primary key first.

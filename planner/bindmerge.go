@@ -256,7 +256,7 @@ func (p *physical) merge(c *change) Node {
 	if p.err != nil {
 		return in.node
 	}
-	n := &Merge{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan)}
+	n := &Merge{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Indexed: p.indexExprs(c.table, c.scan)}
 	n.Key = c.table.Ordinal(c.table.Primary.Columns[0].ColumnID)
 	n.Observed = observed(c.table, c.changed)
 	inserts, deletes := false, false

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -15,6 +17,7 @@ import (
 //
 //	table t rows=1000: a int4 pk, b text notnull default='x', c int8
 //	index t_b on t: b, c desc [include=d]
+//	index t_e on t: (lower(b)) where c > 0
 //	unique t_c on t: c
 //	check t positive: a > 0
 //	distinct t.b = 10
@@ -146,7 +149,19 @@ func (m *memCatalog) index(name, table string, unique bool, body string) error {
 	t := m.tables[table]
 	ix := catalog.IndexDescriptor{ID: t.NextIndexID, Name: name, Unique: unique}
 	t.NextIndexID++
-	for _, def := range strings.Split(body, ",") {
+	body, where, partial := strings.Cut(body, " where ")
+	if partial {
+		ix.Where = &catalog.ExprText{SQL: where}
+	}
+	for _, def := range splitTop(body) {
+		if def = strings.TrimSpace(def); strings.HasPrefix(def, "(") {
+			id, err := m.computed(t, def[1:len(def)-1])
+			if err != nil {
+				return err
+			}
+			ix.Columns = append(ix.Columns, catalog.IndexColumn{ColumnID: id})
+			continue
+		}
 		f := strings.Fields(def)
 		col := catalog.IndexColumn{ColumnID: t.Columns[t.ColumnNamed(f[0])].ID}
 		for _, opt := range f[1:] {
@@ -161,6 +176,21 @@ func (m *memCatalog) index(name, table string, unique bool, body string) error {
 	}
 	t.Indexes = append(t.Indexes, ix)
 	return nil
+}
+
+// computed adds a computed column to a table.
+func (m *memCatalog) computed(t *catalog.TableDescriptor, text string) (uint32, error) {
+	e, err := sql.ParseExpr(text)
+	if err != nil {
+		return 0, err
+	}
+	x, err := BindExpr(context.Background(), e, t, m, &builtin.Env{}, types.Type{}, "index expressions")
+	if err != nil {
+		return 0, err
+	}
+	id := uint32(1000 + len(t.Computed))
+	t.Computed = append(t.Computed, catalog.ColumnDescriptor{ID: id, Name: text, Type: x.Type(), Expr: &catalog.ExprText{SQL: text}})
+	return id, nil
 }
 
 func (m *memCatalog) Relation(_ context.Context, schema, name string) (*catalog.TableDescriptor, error) {

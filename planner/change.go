@@ -29,7 +29,8 @@ func (p *physical) insert(c *change) Node {
 	if p.err != nil {
 		return in.node
 	}
-	n := &Insert{Table: c.table, Input: in.node, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan), Guards: c.guarded}
+	n := &Insert{Table: c.table, Input: in.node, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan), Guards: c.guarded,
+		Indexed: p.indexExprs(c.table, c.scan)}
 	var changed []int
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	if c.conflict != nil {
@@ -45,6 +46,9 @@ func (p *physical) insert(c *change) Node {
 func (p *physical) onConflict(c *change) *OnConflict {
 	cf := c.conflict
 	oc := &OnConflict{Arbiters: cf.arbiters, DoUpdate: cf.doUpdate, Changed: cf.changed}
+	if cf.infer != nil {
+		oc.Arbiters = p.inferArbiters(c.scan, cf)
+	}
 	if cf.doUpdate {
 		both := append(append([]int(nil), c.scan.cols...), cf.excluded...)
 		p.rewriteAllIn(cf.set)
@@ -71,7 +75,8 @@ func (p *physical) update(c *change) Node {
 		return in.node
 	}
 	p.rewriteAllIn(c.set)
-	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan)}
+	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan),
+		Indexed: p.indexExprs(c.table, c.scan)}
 	n.Observed = observed(c.table, c.changed)
 	n.References = p.references(c.table, c.changed, false, false)
 	n.Set = p.compileAll(c.set, c.cols)
@@ -86,7 +91,7 @@ func (p *physical) delete(c *change) Node {
 	if p.err != nil {
 		return in.node
 	}
-	n := &Delete{Table: c.table, Input: in.node, Observed: observed(c.table, nil)}
+	n := &Delete{Table: c.table, Input: in.node, Observed: observed(c.table, nil), Indexed: p.indexExprs(c.table, c.scan)}
 	n.References = p.references(c.table, nil, false, true)
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	n.Out, n.Returning = p.returning(c.returning, c.cols)

@@ -224,7 +224,7 @@ func (x *explainer) list(es []expr.Scalar) string {
 
 func keyName(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, i int) string {
 	if ord := t.Ordinal(ix.Columns[i].ColumnID); ord >= 0 {
-		return t.Columns[ord].Name
+		return t.ColumnAt(ord).Name
 	}
 	return "?"
 }

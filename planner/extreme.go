@@ -46,6 +46,7 @@ func (p *physical) extreme(s *scanRel, call *AggregateCall, need colSet) (pnode,
 	if !ok || s.ordinalOf(col) < 0 {
 		return pnode{}, false
 	}
+	p.indexed(s)
 	first := *s
 	if !p.b.cols[col.ID].notNull {
 		first.conds = append(append([]expr.Scalar(nil), s.conds...), &expr.IsNull{X: expr.Clone(col), Not: true})

@@ -17,10 +17,11 @@ type References struct {
 	Table    *catalog.TableDescriptor
 	Outgoing []*ForeignKey // by OID
 	Incoming []*ForeignKey // by OID
-	// Checks and Observed are those of the table, for the rows that actions write. Of the tables that only the statement itself writes they
+	// Checks, Observed and Indexed are those of the table, for the rows that actions write. Of the tables that only the statement itself writes they
 	// are not set.
 	Checks   []Check
 	Observed *Observed
+	Indexed  *IndexExprs
 	acting   bool // Checks and Observed are set
 }
 
@@ -181,7 +182,7 @@ func (k *ForeignKey) findChildIndex() {
 		if i >= 0 {
 			ix = &k.Child.Indexes[i]
 		}
-		if ix.State != catalog.IndexPublic || k.ChildIndex != nil && len(k.ChildIndex.Columns) <= len(ix.Columns) {
+		if ix.State != catalog.IndexPublic || ix.Where != nil || k.ChildIndex != nil && len(k.ChildIndex.Columns) <= len(ix.Columns) {
 			continue
 		}
 		if places := k.placesIn(ix); places != nil {
@@ -288,7 +289,7 @@ func (p *physical) act(k *ForeignKey) {
 	}
 	rules.acting = true
 	scan := p.b.newScan(k.Child, k.Child.Name, nil)
-	rules.Checks = p.checks(k.Child, scan)
+	rules.Checks, rules.Indexed = p.checks(k.Child, scan), p.indexExprs(k.Child, scan)
 	all := make([]int, len(k.Child.Columns))
 	for i := range all {
 		all[i] = i

@@ -26,15 +26,24 @@ const (
 type Guess struct {
 	// Equal, or Low and High, are the condition's values, over no row; nil: none.
 	Equal, Low, High expr.Scalar
-	dist             *distribution
-	scan             *scanRel
-	ordinal          int
-	written          [3]expr.Scalar // as they were before they were compiled
-	share            float64        // the estimate that the plan was made with
+	// Test is a condition over values alone, on which the plan depends: Bands says whether it held. nil: the guess is a share.
+	Test    expr.Scalar
+	dist    *distribution
+	scan    *scanRel
+	ordinal int
+	written [3]expr.Scalar // as they were before they were compiled
+	share   float64        // the estimate that the plan was made with
+	outcome byte           // of Test, as a band
 }
 
 // bandUnknown is the band of a share that is not known.
 const bandUnknown = 'z'
+
+// The bands of tests.
+const (
+	bandTrue  = 'T'
+	bandFalse = 'F'
+)
 
 // band is a letter for the order of magnitude of a share, in steps of four.
 func band(share float64) byte {
@@ -48,9 +57,69 @@ func band(share float64) byte {
 // statement with the same bands are interchangeable.
 func (p *Plan) AppendBands(dst []byte, ev *expr.Context) []byte {
 	for i := range p.Guesses {
-		dst = append(dst, band(p.Guesses[i].shareFor(ev)))
+		dst = append(dst, p.Guesses[i].bandFor(ev))
 	}
 	return dst
+}
+
+// TestsHold reports whether the conditions that the plan requires of the values of its inputs hold for those of ev. A plan may be executed for
+// other values than those it was made for only if they do.
+func (p *Plan) TestsHold(ev *expr.Context) bool {
+	for i := range p.Guesses {
+		if p.Bands[i] == bandTrue && p.Guesses[i].bandFor(ev) != bandTrue {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *Guess) bandFor(ev *expr.Context) byte {
+	if g.Test == nil {
+		return band(g.shareFor(ev))
+	}
+	v, ok := knownValue(g.Test, ev)
+	switch {
+	case !ok:
+		return bandUnknown
+	case v.IsNull() || !v.Bool():
+		return bandFalse
+	}
+	return bandTrue
+}
+
+// maxTests bounds the tests of a plan. What a further one would decide is taken not to hold.
+const maxTests = 32
+
+// test reports whether a condition over values alone holds, and notes that the plan depends on it.
+func (p *physical) test(s *scanRel, cond expr.Scalar) bool {
+	if p.err != nil {
+		return false
+	}
+	tests := 0
+	for i := range p.guesses {
+		have := &p.guesses[i]
+		if have.Test == nil {
+			continue
+		}
+		if tests++; expr.Equal(have.written[0], cond) {
+			return have.outcome == bandTrue
+		}
+	}
+	g := Guess{scan: s, written: [3]expr.Scalar{cond}, Test: p.compile(expr.Clone(cond), nil), outcome: bandUnknown}
+	if p.err != nil {
+		return false
+	}
+	if ev, ok := p.knownInputs(&g); ok {
+		g.outcome = g.bandFor(ev)
+	}
+	if used := expr.HasInput(cond); !used {
+		return g.outcome == bandTrue
+	}
+	if tests >= maxTests {
+		return false
+	}
+	p.guesses = append(p.guesses, g)
+	return g.outcome == bandTrue
 }
 
 // shareFor estimates the share of rows under the values of ev, negative if it is unknown.
@@ -93,7 +162,7 @@ func knownValue(e expr.Scalar, ev *expr.Context) (types.Datum, bool) {
 
 // equalShare estimates the share of rows of a scan whose column equals value, as far as the value decides; false: it does not.
 func (p *physical) equalShare(s *scanRel, ord int, value expr.Scalar) (float64, bool) {
-	st := p.tableStats(s).Columns[s.table.Columns[ord].ID]
+	st := p.tableStats(s).Columns[s.table.ColumnAt(ord).ID]
 	if len(st.Common) == 0 {
 		return 0, false
 	}
@@ -118,11 +187,11 @@ func (p *physical) guess(g Guess) (float64, bool) {
 		return 0, false
 	}
 	for i := range p.guesses {
-		if have := &p.guesses[i]; &have.scan.cols[0] == &g.scan.cols[0] && have.ordinal == g.ordinal && have.written == g.written {
+		if have := &p.guesses[i]; have.Test == nil && &have.scan.cols[0] == &g.scan.cols[0] && have.ordinal == g.ordinal && have.written == g.written {
 			return have.share, have.share >= 0
 		}
 	}
-	col := &g.scan.table.Columns[g.ordinal]
+	col := g.scan.table.ColumnAt(g.ordinal)
 	constant := true
 	for _, e := range g.written {
 		if e == nil {
@@ -134,7 +203,7 @@ func (p *physical) guess(g Guess) (float64, bool) {
 		_, isConst := e.(*expr.Const)
 		constant = constant && isConst
 	}
-	if !constant && len(p.guesses) >= maxGuesses {
+	if !constant && p.shares() >= maxGuesses {
 		return 0, false
 	}
 	dist, err := p.tableStats(g.scan).Decoded(col.ID, func(c catalog.ColumnStats) (any, error) {
@@ -160,6 +229,17 @@ func (p *physical) guess(g Guess) (float64, bool) {
 		p.guesses = append(p.guesses, g)
 	}
 	return g.share, g.share >= 0
+}
+
+// shares counts the guesses that are shares.
+func (p *physical) shares() int {
+	n := 0
+	for i := range p.guesses {
+		if p.guesses[i].Test == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // valueOnly reports whether an expression reads no row of any query and may be evaluated while the statement is planned.
@@ -198,7 +278,7 @@ func isInteger(t types.Type) bool {
 func (p *physical) knownInputs(g *Guess) (*expr.Context, bool) {
 	ev := &expr.Context{Ctx: p.b.ctx, Env: p.b.env, Inputs: make(types.Row, len(p.inputs))}
 	known := true
-	for _, e := range [3]expr.Scalar{g.Equal, g.Low, g.High} {
+	for _, e := range [4]expr.Scalar{g.Equal, g.Low, g.High, g.Test} {
 		if e == nil {
 			continue
 		}
@@ -229,10 +309,15 @@ func (p *physical) knownInput(in *Input) (types.Datum, bool) {
 // noteGuesses gives the plan the guesses that decide something: not those over tables of which a single row is read.
 func (p *physical) noteGuesses(plan *Plan) {
 	for _, g := range p.guesses {
-		if !g.scan.point {
-			g.scan, g.written = nil, [3]expr.Scalar{} // They would keep the binder's tree.
-			plan.Guesses = append(plan.Guesses, g)
-			plan.Bands += string(band(g.share))
+		if g.Test == nil && g.scan.point || g.Test != nil && g.scan.untested {
+			continue
+		}
+		g.scan, g.written = nil, [3]expr.Scalar{} // They would keep the binder's tree.
+		plan.Guesses = append(plan.Guesses, g)
+		if g.Test != nil {
+			plan.Bands += string(rune(g.outcome))
+		} else {
+			plan.Bands += string(rune(band(g.share)))
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (p *physical) scanRows(s *scanRel) float64 {
 	}
 	sargs := p.sargs(s, s.conds)
 	for _, ix := range uniqueIndexes(s.table) {
-		whole := true
+		whole := ix.Where == nil
 		for i := range ix.Columns {
 			eq := equalityOn(sargs, s.table.Ordinal(ix.Columns[i].ColumnID), ix.Columns[i].Coll)
 			whole = whole && eq != nil && eq.each == nil

@@ -367,6 +367,7 @@ func (p *physical) lookup(s *scanRel, on []expr.Scalar, left, need colSet, leftR
 	if s.table.Kind == catalog.KindVirtual {
 		return nil
 	}
+	p.indexed(s)
 	var own colSet
 	own.addList(s.cols)
 	var sargs []sarg
@@ -401,7 +402,7 @@ func (p *physical) lookup(s *scanRel, on []expr.Scalar, left, need colSet, leftR
 	}
 	try(&s.table.Primary)
 	for i := range s.table.Indexes {
-		if s.table.Indexes[i].State == catalog.IndexPublic {
+		if p.usable(s, i, append(s.conds[:len(s.conds):len(s.conds)], on...)) {
 			try(&s.table.Indexes[i])
 		}
 	}

@@ -408,6 +408,7 @@ type (
 		Returning  []expr.Scalar // over the stored row; nil: none
 		Observed   *Observed     // nil: the table has no observers
 		References *References   // nil: foreign keys require nothing
+		Indexed    *IndexExprs   // nil: its indexes compute nothing
 		// Gather: Input may read what the statement writes, so all its rows are read first.
 		Gather bool
 		// Direct: no later read of the statement can return a row that it has written.
@@ -426,6 +427,7 @@ type (
 		Returning  []expr.Scalar // over the new row followed by the rest of the input row
 		Observed   *Observed     // nil: the table has no observers
 		References *References   // nil: foreign keys require nothing
+		Indexed    *IndexExprs   // nil: its indexes compute nothing
 		// Direct and LockedBelow are as for Delete.
 		Direct, LockedBelow bool
 	}
@@ -437,6 +439,7 @@ type (
 		Returning  []expr.Scalar // over the input row
 		Observed   *Observed     // nil: the table has no observers
 		References *References   // nil: foreign keys require nothing
+		Indexed    *IndexExprs   // nil: its indexes compute nothing
 		// Direct: no later read of the statement can return a row that it has written.
 		Direct bool
 		// LockedBelow: Input locks its row, see PointGet.LockFirst.
@@ -454,6 +457,7 @@ type (
 		Checks     []Check
 		Observed   *Observed   // nil: the table has no observers
 		References *References // nil: foreign keys require nothing
+		Indexed    *IndexExprs // nil: its indexes compute nothing
 	}
 )
 

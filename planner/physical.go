@@ -213,6 +213,7 @@ func (p *physical) scan(s *scanRel, a ask) pnode {
 	if s.table.Kind == catalog.KindVirtual {
 		return p.virtual(s, a)
 	}
+	p.indexed(s)
 	need := a.need.clone()
 	for _, c := range s.conds {
 		addUsed(c, &need)
@@ -226,7 +227,7 @@ func (p *physical) scan(s *scanRel, a ask) pnode {
 
 // readPath makes the node for a chosen path.
 func (p *physical) readPath(s *scanRel, pa *path, a ask) pnode {
-	rest := pa.rest(s.conds)
+	rest := p.rest(s, pa)
 	need := a.need.clone()
 	for _, c := range rest {
 		addUsed(c, &need)
@@ -237,7 +238,7 @@ func (p *physical) readPath(s *scanRel, pa *path, a ask) pnode {
 	est := Estimate{Rows: pa.rows, Cost: pa.cost}
 	filter := p.conjunction(rest, cols)
 	if pa.point {
-		s.point = true
+		s.point, s.untested = true, pa.index == &s.table.Primary || s.indexes == nil
 		keys := make([]expr.Scalar, len(pa.eq))
 		for i, e := range pa.eq {
 			keys[i] = p.compile(e.value, nil)
@@ -283,28 +284,6 @@ func (p *physical) bound(s *sarg) *Bound {
 		return nil
 	}
 	return &Bound{Value: p.compile(s.value, nil), Inclusive: s.op == expr.GE || s.op == expr.LE}
-}
-
-// rest returns the conditions that the path's key does not settle.
-func (pa *path) rest(conds []expr.Scalar) []expr.Scalar {
-	settled := func(i int) bool {
-		if pa.tuples != nil && pa.tuples.settles(i) {
-			return true
-		}
-		for _, e := range pa.eq {
-			if e.cond == i && e.exact {
-				return true
-			}
-		}
-		return (pa.low != nil && pa.low.cond == i && pa.low.exact) || (pa.high != nil && pa.high.cond == i && pa.high.exact)
-	}
-	var out []expr.Scalar
-	for i, c := range conds {
-		if !settled(i) {
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 // delivered lists the columns of a scan that are needed, in table order.
@@ -452,7 +431,9 @@ func (p *physical) translateOrder(want []orderKey, items []projection) []orderKe
 			}
 			c, ok := it.e.(*expr.Column)
 			if !ok {
-				return out[:i]
+				if c = p.computedColumn(it.e); c == nil {
+					return out[:i]
+				}
 			}
 			out[i].id = c.ID
 		}
@@ -464,7 +445,10 @@ func (p *physical) translateOrder(want []orderKey, items []projection) []orderKe
 func (p *physical) renameOrder(order []orderKey, items []projection) []orderKey {
 	for _, it := range items {
 		c, ok := it.e.(*expr.Column)
-		if !ok {
+		if !ok && len(order) > 0 {
+			c = p.computedColumn(it.e)
+		}
+		if c == nil {
 			continue
 		}
 		for i, k := range order {

@@ -31,6 +31,10 @@ type (
 		secured bool
 		// point: a single row is read, by key.
 		point bool
+		// untested: the row is found by a key whose choice depends on no value.
+		untested bool
+		// indexes are what the table's indexes compute, nil until needed.
+		indexes *scanIndexes
 	}
 	// valuesRel yields rows of expressions.
 	valuesRel struct {

@@ -72,7 +72,7 @@ func (p *physical) entryCost(s *scanRel) float64 {
 func (p *physical) distinct(s *scanRel, ord int) float64 {
 	st := p.tableStats(s)
 	rows := p.tableRows(s)
-	id := s.table.Columns[ord].ID
+	id := s.table.ColumnAt(ord).ID
 	if c, ok := st.Columns[id]; ok && c.Distinct > 0 {
 		return math.Min(c.Distinct, rows)
 	}
@@ -89,7 +89,7 @@ func uniqueAlone(t *catalog.TableDescriptor, id uint32) bool {
 	}
 	for i := range t.Indexes {
 		ix := &t.Indexes[i]
-		if ix.Unique && len(ix.Columns) == 1 && ix.Columns[0].ColumnID == id && ix.State == catalog.IndexPublic {
+		if ix.Unique && ix.Where == nil && len(ix.Columns) == 1 && ix.Columns[0].ColumnID == id && ix.State == catalog.IndexPublic {
 			return true
 		}
 	}
@@ -216,7 +216,7 @@ func (p *physical) nullShare(e expr.Scalar) float64 {
 	if scan == nil || isVirtual(scan) || p.tableStats(scan).Rows == 0 {
 		return nullSelectivity
 	}
-	return p.tableStats(scan).Columns[scan.table.Columns[ord].ID].NullFraction
+	return p.tableStats(scan).Columns[scan.table.ColumnAt(ord).ID].NullFraction
 }
 
 // equalTo guesses the share of rows where e equals a given value.

@@ -117,7 +117,7 @@ func keyColumns(buf []keyColumn, t *catalog.TableDescriptor, cols []catalog.Inde
 	wanted := 0
 	for i := range cols {
 		ord := ordinal(t, cols[i].ColumnID)
-		k := keyColumn{typ: cols[i].KeyType(t.Columns[ord].Type), desc: cols[i].Desc, dst: -1}
+		k := keyColumn{typ: cols[i].KeyType(t.ColumnAt(ord).Type), desc: cols[i].Desc, dst: -1}
 		k.class = classOf(k.typ)
 		same := func(c catalog.IndexColumn) bool { return c.ColumnID == cols[i].ColumnID }
 		if dst := slices.Index(ordinals, ord); dst >= 0 && !slices.ContainsFunc(elsewhere, same) {
@@ -132,7 +132,7 @@ func keyColumns(buf []keyColumn, t *catalog.TableDescriptor, cols []catalog.Inde
 // allKeyColumns lengthens have, the first of cols, to all of them.
 func allKeyColumns(have []keyColumn, t *catalog.TableDescriptor, cols []catalog.IndexColumn) []keyColumn {
 	for i := len(have); i < len(cols); i++ {
-		typ := cols[i].KeyType(t.Columns[ordinal(t, cols[i].ColumnID)].Type)
+		typ := cols[i].KeyType(t.ColumnAt(ordinal(t, cols[i].ColumnID)).Type)
 		have = append(have, keyColumn{typ: typ, class: classOf(typ), desc: cols[i].Desc, dst: -1})
 	}
 	return have

@@ -91,7 +91,7 @@ func PrefixEnd(prefix []byte) []byte {
 	return nil
 }
 
-// AppendKey appends the key under which index ix of t stores the full table row: the row's own key for &t.Primary,
+// AppendKey appends the key under which index ix of t stores the full table row, the values of computed columns in ix behind it: the row's own key for &t.Primary,
 // otherwise the entry's key. hasNull reports that a key column is NULL, so that the key of a unique entry ends with the
 // primary key and conflicts with no other.
 func AppendKey(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, row types.Row) (key []byte, hasNull bool, err error) {
@@ -110,7 +110,7 @@ func appendColumns(dst []byte, t *catalog.TableDescriptor, cols []catalog.IndexC
 		ord := ordinal(t, cols[i].ColumnID)
 		d := row[ord]
 		hasNull = hasNull || d.IsNull()
-		if dst, err = appendOrdered(dst, cols[i].KeyType(t.Columns[ord].Type), d, cols[i].Desc, cols[i].NullsFirst); err != nil {
+		if dst, err = appendOrdered(dst, cols[i].KeyType(t.ColumnAt(ord).Type), d, cols[i].Desc, cols[i].NullsFirst); err != nil {
 			return nil, false, err
 		}
 	}
@@ -132,7 +132,7 @@ func AppendKeyPrefix(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDe
 	for i, d := range values {
 		col := &ix.Columns[i]
 		var err error
-		dst, err = appendOrdered(dst, col.KeyType(t.Columns[ordinal(t, col.ColumnID)].Type), d, col.Desc, col.NullsFirst)
+		dst, err = appendOrdered(dst, col.KeyType(t.ColumnAt(ordinal(t, col.ColumnID)).Type), d, col.Desc, col.NullsFirst)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func Span(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, eq []types.Da
 		return nil, nil, true, nil
 	}
 	col := &ix.Columns[len(eq)]
-	typ := col.KeyType(t.Columns[ordinal(t, col.ColumnID)].Type)
+	typ := col.KeyType(t.ColumnAt(ordinal(t, col.ColumnID)).Type)
 	if col.Desc {
 		low, high = high, low
 	}
@@ -231,7 +231,7 @@ func KeyColumns(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, key []b
 	}
 	row := make(types.Row, len(ix.Columns))
 	for i := range ix.Columns {
-		typ := ix.Columns[i].KeyType(t.Columns[ordinal(t, ix.Columns[i].ColumnID)].Type)
+		typ := ix.Columns[i].KeyType(t.ColumnAt(ordinal(t, ix.Columns[i].ColumnID)).Type)
 		if row[i], rest, err = decodeOrdered(rest, typ, classOf(typ), ix.Columns[i].Desc); err != nil {
 			return nil, err
 		}
@@ -253,7 +253,7 @@ func AppendRowKey(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDescr
 		return nil, err
 	}
 	for i := range ix.Columns {
-		typ := ix.Columns[i].KeyType(t.Columns[ordinal(t, ix.Columns[i].ColumnID)].Type)
+		typ := ix.Columns[i].KeyType(t.ColumnAt(ordinal(t, ix.Columns[i].ColumnID)).Type)
 		if rest, err = skipOrdered(rest, classOf(typ), ix.Columns[i].Desc); err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func NameKey(ctx context.Context, r catalog.Resolver, key []byte) (*KeyName, err
 func (n *KeyName) Columns() string {
 	var b strings.Builder
 	for i, c := range n.Index.Columns {
-		column := &n.Table.Columns[n.Table.Ordinal(c.ColumnID)]
+		column := n.Table.ColumnByID(c.ColumnID)
 		if column.Hidden {
 			return ""
 		}
@@ -78,7 +78,7 @@ func (n *KeyName) Texts() string {
 			b.WriteString("null")
 			continue
 		}
-		b.Write(types.AppendText(nil, n.Values[i], n.Table.Columns[n.Table.Ordinal(c.ColumnID)].Type, nil))
+		b.Write(types.AppendText(nil, n.Values[i], n.Table.ColumnByID(c.ColumnID).Type, nil))
 	}
 	return b.String()
 }

@@ -221,7 +221,7 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 	}
 	var rt executor.Runtime
 	c.runner.fillRuntime(&rt, nil)
-	inserter := executor.NewInserter(c.target, c.insert.Checks, c.insert.Observed, &rt)
+	inserter := executor.NewInserter(c.target, c.insert.Checks, c.insert.Observed, c.insert.Indexed, &rt)
 	inserter.Enforce(c.insert.References)
 	for {
 		fields, err := reader.Next()

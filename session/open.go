@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -79,7 +80,11 @@ func (x *statementRunner) planForValues(ctx context.Context, r *run, inputs type
 		st, declared = r.portal.prepared.statement, r.portal.prepared.params
 	}
 	if st == nil {
-		return inputs, nil // The plan is given.
+		// The plan is given.
+		if !r.plan.TestsHold(&expr.Context{Ctx: ctx, Env: x.env, Inputs: inputs}) {
+			return nil, pgerror.New(pgerror.InternalError, "a plan was executed for other values than it holds for")
+		}
+		return inputs, nil
 	}
 	plan, err := x.plans.forValues(ctx, r.plan, execution{st, declared, r.params}, inputs)
 	if err != nil || plan == r.plan {

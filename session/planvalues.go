@@ -19,10 +19,17 @@ type execution struct {
 // forValues returns the plan of an execution: generic, or one that was made for values of the same bands (planner.Guess). inputs are those of
 // generic.
 func (m *plans) forValues(ctx context.Context, generic *cachedPlan, e execution, inputs types.Row) (*cachedPlan, error) {
-	if generic.AsOf || m.tx.changed || len(e.statement.Key) == 0 || m.settings.GenericPlans {
-		return generic, nil
-	}
 	m.guess = expr.Context{Ctx: ctx, Env: m.env, Inputs: inputs}
+	if generic.AsOf || m.tx.changed || len(e.statement.Key) == 0 || m.settings.GenericPlans {
+		if generic.TestsHold(&m.guess) {
+			return generic, nil
+		}
+		tree, err := sql.Parse(e.statement, m.meter)
+		if err != nil {
+			return nil, err
+		}
+		return m.build(ctx, tree, m.tx.resolver, e.statement.Literals, e.declared, e.params)
+	}
 	m.valueKey = append(append(m.valueKey[:0], m.keyOf(e.statement.Key, e.declared)...), 4)
 	bands := len(m.valueKey)
 	m.valueKey = generic.AppendBands(m.valueKey, &m.guess)

@@ -93,3 +93,11 @@ func queryName(q *ast.Query) (string, int) {
 		}
 	}
 }
+
+// ExprName is the name that PostgreSQL gives an output column with the expression, or the key of an index: "?column?" if it has none.
+func ExprName(x ast.Expr) string {
+	if name, _ := outputName(x); name != "" {
+		return name
+	}
+	return unnamed
+}

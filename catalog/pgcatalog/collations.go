@@ -65,7 +65,7 @@ func (o *Objects) CollationVersion(id types.OID) (version string, ok bool) {
 
 // collateClause is COLLATE with the collation of an index's column, "" if it is that of the table's column.
 func collateClause(t *catalog.TableDescriptor, c *catalog.IndexColumn) string {
-	of := t.Columns[t.Ordinal(c.ColumnID)].Type.Coll
+	of := t.ColumnByID(c.ColumnID).Type.Coll
 	if collationOID(of) == collationOID(c.Coll) {
 		return ""
 	}

@@ -10,25 +10,35 @@ import (
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgdata"
+	"github.com/percodb/percodb/sql/types"
 )
 
 func formatInt(v int64) string     { return strconv.FormatInt(v, 10) }
 func formatNumber(v uint32) string { return strconv.FormatUint(uint64(v), 10) }
 
-// indexDefinition is the CREATE INDEX statement of an index.
-func indexDefinition(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) string {
+// indexDefinition is the CREATE INDEX statement of an index. pretty leaves the table's schema out if the search path finds the table, and
+// parentheses that are not needed.
+func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, pretty bool) string {
 	var b strings.Builder
 	b.WriteString("CREATE ")
 	if ix.Unique {
 		b.WriteString("UNIQUE ")
 	}
-	b.WriteString("INDEX " + keyword.QuoteIdent(ix.Name) + " ON " + keyword.QuoteIdent(t.Schema) + "." + keyword.QuoteIdent(t.Name) + " USING btree (")
+	table := keyword.QuoteIdent(t.Schema) + "." + keyword.QuoteIdent(t.Name)
+	if pretty {
+		table = relationName(ctx, r, t)
+	}
+	b.WriteString("INDEX " + keyword.QuoteIdent(ix.Name) + " ON " + table + " USING btree (")
 	for i := range ix.Columns {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		c := &ix.Columns[i]
-		b.WriteString(columnName(t, c.ColumnID) + collateClause(t, c))
+		b.WriteString(keyDefinition(t, c.ColumnID, pretty) + collateClause(t, c))
+		if c.OpClass != "" {
+			b.WriteString(" " + keyword.QuoteIdent(c.OpClass))
+		}
 		// The direction's own default is not said: NULLS LAST of ASC, NULLS FIRST of DESC.
 		switch {
 		case c.Desc && c.NullsFirst:
@@ -50,7 +60,84 @@ func indexDefinition(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) st
 		}
 		b.WriteByte(')')
 	}
+	if len(ix.Options) > 0 {
+		b.WriteString(" WITH (" + optionList(ix.Options) + ")")
+	}
+	if ix.Where != nil {
+		b.WriteString(" WHERE " + exprText(ix.Where, pretty))
+	}
 	return b.String()
+}
+
+// optionList prints storage options as WITH takes them.
+func optionList(options []string) string {
+	out := make([]string, len(options))
+	for i, o := range options {
+		name, value, _ := strings.Cut(o, "=")
+		if keyword.QuoteIdent(value) != value {
+			value = builtin.QuoteLiteral(value)
+		}
+		out[i] = name + "=" + value
+	}
+	return strings.Join(out, ", ")
+}
+
+func exprText(x *catalog.ExprText, pretty bool) string {
+	if pretty {
+		return x.Pretty
+	}
+	return x.Full
+}
+
+// keyDefinition is a key of an index as CREATE INDEX takes it.
+func keyDefinition(t *catalog.TableDescriptor, id uint32, pretty bool) string {
+	c := t.ColumnByID(id)
+	switch {
+	case c.Expr == nil:
+		return keyword.QuoteIdent(c.Name)
+	case c.Expr.Call:
+		return exprText(c.Expr, pretty)
+	}
+	return "(" + exprText(c.Expr, pretty) + ")"
+}
+
+// indexExpressions is pg_index.indexprs: the expressions that are keys. percodb keeps expressions as text.
+func indexExpressions(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) types.Datum {
+	var all []string
+	for i := range ix.Columns {
+		if c := t.ColumnByID(ix.Columns[i].ColumnID); c.Expr != nil {
+			all = append(all, c.Expr.Full)
+		}
+	}
+	return optional(strings.Join(all, ", "))
+}
+
+// indexPredicate is pg_index.indpred.
+func indexPredicate(ix *catalog.IndexDescriptor) types.Datum {
+	if ix.Where == nil {
+		return types.Null
+	}
+	return text(ix.Where.Full)
+}
+
+// classOf is the operator class of a key.
+func classOf(c *catalog.IndexColumn, t types.Type) int64 {
+	if c.OpClass != "" {
+		rows := pgdata.OpClasses()
+		for i, id := range rows.OIDs {
+			if rows.Value(i, "opcname") == c.OpClass {
+				return int64(id)
+			}
+		}
+	}
+	return operatorClass(t)
+}
+
+func textArrayOrNull(list []string) types.Datum {
+	if len(list) == 0 {
+		return types.Null
+	}
+	return textArray(list)
 }
 
 func columnName(t *catalog.TableDescriptor, id uint32) string {

@@ -201,19 +201,19 @@ func (o *Objects) ViewDefinition(id types.OID) (string, bool) {
 }
 
 // IndexDefinition implements builtin.Catalog.
-func (o *Objects) IndexDefinition(id types.OID, column int) (string, bool) {
-	_, t, ix := o.index(id)
+func (o *Objects) IndexDefinition(id types.OID, column int, pretty bool) (string, bool) {
+	r, t, ix := o.index(id)
 	if ix == nil {
 		return "", false
 	}
 	if column == 0 {
-		return indexDefinition(t, ix), true
+		return indexDefinition(background(), r, t, ix, pretty), true
 	}
 	ids := indexColumnIDs(ix)
 	if column < 0 || column > len(ids) {
 		return "", true
 	}
-	return columnName(t, ids[column-1]), true
+	return keyDefinition(t, ids[column-1], pretty), true
 }
 
 // ConstraintDefinition implements builtin.Catalog.

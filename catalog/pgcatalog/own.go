@@ -94,7 +94,7 @@ func (s *scan) placeOf(key []byte) (place, error) {
 	}
 	var names, texts []string
 	for i, c := range ix.Columns {
-		column := &t.Columns[t.Ordinal(c.ColumnID)]
+		column := t.ColumnByID(c.ColumnID)
 		names = append(names, column.Name)
 		if values[i].IsNull() {
 			texts = append(texts, "null")

@@ -345,7 +345,7 @@ func define(o *Objects, line string) string {
 	show := func(s string, ok bool) string { return fmt.Sprintf("%s %v: %s", kind, ok, s) }
 	switch kind {
 	case "index":
-		return show(o.IndexDefinition(id, column))
+		return show(o.IndexDefinition(id, column, false))
 	case "constraint":
 		return show(o.ConstraintDefinition(id))
 	case "view":

@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -194,7 +195,7 @@ func classRows(s *scan) error {
 				col{"oid", oid(ix.OID)}, col{"relname", text(ix.Name)}, col{"relnamespace", namespace}, col{"relowner", oid(t.OwnerOID())},
 				col{"relam", num(btreeOID)}, col{"relfilenode", oid(ix.OID)}, col{"relpages", num(1)}, col{"reltuples", types.Float(max(rows, 0))},
 				col{"relpersistence", letter(persistence(t))}, col{"relkind", letter('i')}, col{"relnatts", num(len(ix.Columns) + len(ix.Include))},
-				col{"relispopulated", boolean(true)}, col{"relreplident", letter('n')},
+				col{"relispopulated", boolean(true)}, col{"relreplident", letter('n')}, col{"reloptions", textArrayOrNull(ix.Options)},
 			)
 			if err != nil {
 				return err
@@ -255,14 +256,30 @@ func attributeRows(s *scan) error {
 			}
 		}
 		for _, ix := range visibleIndexes(t) {
+			var names []string
 			for i, id := range indexColumnIDs(ix) {
-				if err := s.attribute(ix.OID, i+1, &t.Columns[t.Ordinal(id)]); err != nil {
+				c := *t.ColumnByID(id)
+				c.Name = catalog.KeyName(names, attributeName(&c))
+				names = append(names, c.Name)
+				if err := s.attribute(ix.OID, i+1, &c); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
 	})
+}
+
+// attributeName is the name of an index's column over c. That of an expression has a name of its own.
+func attributeName(c *catalog.ColumnDescriptor) string {
+	if c.Expr == nil {
+		return c.Name
+	}
+	e, err := sql.ParseExpr(c.Expr.SQL)
+	if name := sql.ExprName(e); err == nil && name != "?column?" {
+		return name
+	}
+	return "expr"
 }
 
 func indexColumnIDs(ix *catalog.IndexDescriptor) []uint32 {
@@ -309,12 +326,16 @@ func indexRows(s *scan) error {
 	return s.eachIndex(func(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
 		var keys, classes, collations, options []int64
 		for i, id := range indexColumnIDs(ix) {
-			keys = append(keys, int64(id))
+			if t.ColumnByID(id).Expr != nil {
+				keys = append(keys, 0)
+			} else {
+				keys = append(keys, int64(id))
+			}
 			if i >= len(ix.Columns) {
 				continue
 			}
-			typ := t.Columns[t.Ordinal(id)].Type
-			classes = append(classes, operatorClass(typ))
+			typ := t.ColumnByID(id).Type
+			classes = append(classes, classOf(&ix.Columns[i], typ))
 			collations = append(collations, collationOf(ix.Columns[i].KeyType(typ)))
 			option := int64(0)
 			if ix.Columns[i].Desc {
@@ -331,6 +352,7 @@ func indexRows(s *scan) error {
 			col{"indisvalid", boolean(ix.State == catalog.IndexPublic)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
 			col{"indkey", vector(types.TInt2vector, keys)}, col{"indclass", vector(types.TOidvector, classes)},
 			col{"indcollation", vector(types.TOidvector, collations)}, col{"indoption", vector(types.TInt2vector, options)},
+			col{"indexprs", indexExpressions(t, ix)}, col{"indpred", indexPredicate(ix)},
 		)
 	})
 }

@@ -35,7 +35,7 @@ func viewsRows(s *scan) error {
 func indexesRows(s *scan) error {
 	return s.eachIndex(func(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
 		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"indexname", text(ix.Name)},
-			col{"indexdef", text(indexDefinition(t, ix))})
+			col{"indexdef", text(indexDefinition(s.ctx, s.Resolver, t, ix, false))})
 	})
 }
 

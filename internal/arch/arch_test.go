@@ -33,6 +33,7 @@ var layers = [][]string{
 	{"catalog/pgcatalog"},
 	{"planner/expr"},
 	{"planner"},
+	{"entries"},
 	{"executor", "check", "plpgsql"},
 	{"ddl", "session/settings"},
 	{"session"},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // Fold simplifies one node whose operands are folded already: it evaluates immutable nodes over constants and removes
@@ -327,4 +328,22 @@ func RejectsNull(s Scalar, null func(id int) bool) bool {
 		return slices.ContainsFunc(s.X, func(x Scalar) bool { return IsStrict(x, null) })
 	}
 	return IsStrict(s, null)
+}
+
+// Mutable reports whether the value of s may depend on more than its operands: on the session, or on when it is evaluated. immutableInput says of
+// which types that does not hold for reading texts.
+func Mutable(s Scalar, immutableInput func(types.Type) bool) bool {
+	found := false
+	Walk(s, func(x Scalar) bool {
+		switch x := x.(type) {
+		case *Call:
+			found = found || x.Fn.Volatility != builtin.Immutable
+		case *Cast:
+			found = found || x.Fn != nil && x.Fn.Volatility() != builtin.Immutable
+		case *Parse:
+			found = found || !immutableInput(x.Typ)
+		}
+		return !found
+	})
+	return found
 }

@@ -325,13 +325,44 @@ func HasSubquery(s Scalar) bool {
 	return found
 }
 
+// HasInput reports whether s contains a literal or parameter whose value each execution brings.
+func HasInput(s Scalar) bool {
+	found := false
+	Walk(s, func(x Scalar) bool {
+		_, ok := x.(*Input)
+		found = found || ok
+		return !found
+	})
+	return found
+}
+
 // Equal reports whether a and b are the same expression. A subquery is equal to itself only.
 func Equal(a, b Scalar) bool { return EqualBy(a, b, nil) }
 
 // EqualBy is Equal where same decides which subqueries are equal.
 func EqualBy(a, b Scalar, same func(a, b *Subquery) bool) bool {
+	return comparison{subqueries: same}.equal(a, b)
+}
+
+// Match is Equal where value decides whether an expression in a that is no constant may stand for a constant in pattern.
+func Match(a, pattern Scalar, value func(a Scalar, c *Const) bool) bool {
+	return comparison{value: value}.equal(a, pattern)
+}
+
+// comparison says what is equal beside equal nodes; a nil function: nothing.
+type comparison struct {
+	subqueries func(a, b *Subquery) bool
+	value      func(a Scalar, c *Const) bool
+}
+
+func (cmp comparison) equal(a, b Scalar) bool {
 	if a == nil || b == nil || a == b {
 		return a == b
+	}
+	if c, ok := b.(*Const); ok && cmp.value != nil {
+		if _, ok := a.(*Const); !ok {
+			return cmp.value(a, c)
+		}
 	}
 	switch a := a.(type) {
 	case *Column:
@@ -351,13 +382,13 @@ func EqualBy(a, b Scalar, same func(a, b *Subquery) bool) bool {
 		return ok
 	}
 	if sub := SubqueryOf(a); sub != nil {
-		if other := SubqueryOf(b); same == nil || other == nil || !same(sub, other) || !sameSubqueryNode(a, b) {
+		if other := SubqueryOf(b); cmp.subqueries == nil || other == nil || !cmp.subqueries(sub, other) || !sameSubqueryNode(a, b) {
 			return false
 		}
 	} else if !sameNode(a, b) {
 		return false
 	}
-	return slices.EqualFunc(children(a), children(b), func(a, b Scalar) bool { return EqualBy(a, b, same) })
+	return slices.EqualFunc(children(a), children(b), cmp.equal)
 }
 
 // sameSubqueryNode compares the fields other than the operands and the subquery.

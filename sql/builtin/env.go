@@ -121,8 +121,8 @@ type Catalog interface {
 	// RowSecurityActive reports whether policies of a relation apply to the current role.
 	RowSecurityActive(relation types.OID) bool
 	ViewDefinition(view types.OID) (string, bool)
-	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition.
-	IndexDefinition(index types.OID, column int) (string, bool)
+	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition, pretty leaves out what is not needed.
+	IndexDefinition(index types.OID, column int, pretty bool) (string, bool)
 	ConstraintDefinition(constraint types.OID) (string, bool)
 	// Comment implements obj_description (column 0) and col_description; catalog is the name of the object's table
 	// ("pg_class") or "".

@@ -107,11 +107,11 @@ func definitionFuncs() []decl {
 		return textOrNull(c.ConstraintDefinition(oidArg(a[0])))
 	})
 	index := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
-		column := 0
+		column, pretty := 0, false
 		if len(a) > 1 {
-			column = int(a[1].Int())
+			column, pretty = int(a[1].Int()), a[2].Bool()
 		}
-		return textOrNull(c.IndexDefinition(oidArg(a[0]), column))
+		return textOrNull(c.IndexDefinition(oidArg(a[0]), column, pretty))
 	})
 	// percodb's catalog stores expressions as text, so that printing one returns it.
 	expression := same

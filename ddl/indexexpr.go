@@ -1,0 +1,290 @@
+package ddl
+
+import (
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// The places of an index's expressions, as errors name them.
+const (
+	inIndex     = "index expressions"
+	inPredicate = "index predicates"
+)
+
+// computedColumn returns the computed column of t that an index expression is, which is added if it is new.
+func (r *run) computedColumn(ctx context.Context, t *catalog.TableDescriptor, e ast.Expr) (*catalog.ColumnDescriptor, error) {
+	bound, err := r.bind(ctx, t, e, types.Type{}, inIndex)
+	if err != nil {
+		return nil, singular(err)
+	}
+	text, err := r.storedText(ctx, t, e, bound, "functions in index expression must be marked IMMUTABLE")
+	if err != nil {
+		return nil, err
+	}
+	for i := range t.Computed {
+		if t.Computed[i].Expr.SQL == text.SQL {
+			return &t.Computed[i], nil
+		}
+	}
+	typ := bound.Type()
+	if typ.OID == types.OIDRecord {
+		return nil, pgerror.New(pgerror.InvalidTableDefinition, "column %q has pseudo-type %s", sql.ExprName(e), typ.String())
+	}
+	if typ.Coll.Undetermined() {
+		return nil, pgerror.New(builtin.IndeterminateCollation, "could not determine which collation to use for index expression").
+			WithHint("Use the COLLATE clause to set the collation explicitly.")
+	}
+	t.Computed = append(t.Computed, catalog.ColumnDescriptor{ID: t.NextColumnID, Name: keyText(text), Type: typ, Expr: text})
+	t.NextColumnID++
+	return &t.Computed[len(t.Computed)-1], nil
+}
+
+// keyText is an expression as messages print it: as CREATE INDEX takes it.
+func keyText(x *catalog.ExprText) string {
+	if x.Call {
+		return x.Pretty
+	}
+	return "(" + x.Pretty + ")"
+}
+
+// indexPredicate checks the predicate of a partial index.
+func (r *run) indexPredicate(ctx context.Context, t *catalog.TableDescriptor, e ast.Expr) (*catalog.ExprText, error) {
+	bound, err := r.bind(ctx, t, e, types.Type{}, inPredicate)
+	if err != nil {
+		return nil, singular(err)
+	}
+	if typ := bound.Type(); typ.OID != types.OIDBool {
+		if bound, err = r.bind(ctx, t, e, types.TBool, inPredicate); err != nil || typ.OID != types.OIDUnknown && typ.OID != types.OIDText {
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of WHERE must be type boolean, not type %s", typ.Base()).At(e.Position())
+		}
+	}
+	return r.storedText(ctx, t, e, bound, "functions in index predicate must be marked IMMUTABLE")
+}
+
+// singular names the place of a subquery as PostgreSQL does.
+func singular(err error) error {
+	if pg, ok := err.(*pgerror.Error); ok {
+		switch pg.Message {
+		case "cannot use subquery in " + inIndex:
+			pg.Message = "cannot use subquery in index expression"
+		case "cannot use subquery in " + inPredicate:
+			pg.Message = "cannot use subquery in index predicate"
+		}
+	}
+	return err
+}
+
+// storedText makes the text of an expression that an index stores, which must not depend on anything but the row. Texts of dates and times
+// are read now, in the session's time zone and style.
+func (r *run) storedText(ctx context.Context, t *catalog.TableDescriptor, e ast.Expr, bound expr.Scalar, mutable string) (*catalog.ExprText, error) {
+	var failed error
+	frozen := false
+	fixed := expr.Rewrite(expr.Clone(bound), func(x expr.Scalar) expr.Scalar {
+		p, ok := x.(*expr.Parse)
+		if !ok || failed != nil {
+			return x
+		}
+		if _, ok := p.X.(*expr.Const); !ok {
+			return x
+		}
+		d, err := p.Eval(&expr.Context{Ctx: ctx, Env: r.Env}, nil)
+		if err != nil {
+			failed = err
+			return x
+		}
+		frozen = frozen || readsTime(p.Typ)
+		return &expr.Const{Value: d, Typ: p.Typ}
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	if expr.Mutable(fixed, immutableInput) {
+		return nil, pgerror.New(invalidObjectDefinition, "%s", mutable)
+	}
+	text := &catalog.ExprText{SQL: r.pinned(e), Call: expr.IsCallForm(fixed)}
+	name := func(ordinal int) string { return t.Columns[ordinal].Name }
+	full, ok := expr.Deparse(fixed, name, false)
+	pretty, _ := expr.Deparse(fixed, name, true)
+	if !ok {
+		if frozen {
+			return nil, pgerror.Unsupported("an index with a text of a date or time in such an expression", "Write the value with a constructor, such as make_date.")
+		}
+		full, pretty = text.SQL, text.SQL
+	}
+	if frozen {
+		again, err := sql.ParseExpr(full)
+		if err != nil {
+			return nil, err
+		}
+		text.SQL = r.pinned(again)
+	}
+	text.Full, text.Pretty = full, pretty
+	return text, nil
+}
+
+// readsTime reports whether reading a text as a value of type t depends on the session's time zone or style of dates.
+func readsTime(t types.Type) bool {
+	if elem := t.Elem(); elem.Valid() {
+		return readsTime(elem)
+	}
+	t = t.Underlying()
+	return t.Category() == types.CategoryDateTime || t.Category() == types.CategoryRange
+}
+
+// immutableInput reports whether reading a text as a value of type t depends on the text alone.
+func immutableInput(t types.Type) bool {
+	if elem := t.Elem(); elem.Valid() {
+		return immutableInput(elem)
+	}
+	t = t.Underlying()
+	switch t.Category() {
+	case types.CategoryDateTime:
+		return false
+	case types.CategoryEnum, types.CategoryRange:
+		return false
+	}
+	return t.Def == nil
+}
+
+// appendIndexName appends the part that a key contributes to the name of an index.
+func appendIndexName(names []string, c *ast.IndexColumn) []string {
+	name := c.Name
+	if c.Expr != nil {
+		if name = sql.ExprName(c.Expr); name == "?column?" {
+			name = "expr"
+		}
+	}
+	return append(names, catalog.KeyName(names, name))
+}
+
+// pruneComputed removes the computed columns of t that no index has as a key.
+func pruneComputed(t *catalog.TableDescriptor) {
+	t.Computed = slices.DeleteFunc(t.Computed, func(c catalog.ColumnDescriptor) bool {
+		return !slices.ContainsFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return holdsColumn(&ix, c.ID) })
+	})
+	if len(t.Computed) == 0 {
+		t.Computed = nil
+	}
+}
+
+// indexExpressions calls f with each expression of an index.
+func indexExpressions(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, f func(*catalog.ExprText) error) error {
+	for i := range ix.Columns {
+		if c := t.ColumnByID(ix.Columns[i].ColumnID); c != nil && c.Expr != nil {
+			if err := f(c.Expr); err != nil {
+				return err
+			}
+		}
+	}
+	if ix.Where != nil {
+		return f(ix.Where)
+	}
+	return nil
+}
+
+// namesColumn reports whether an index holds a column, or names it in an expression.
+func namesColumn(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, column *catalog.ColumnDescriptor) (bool, error) {
+	found := holdsColumn(ix, column.ID)
+	err := indexExpressions(t, ix, func(x *catalog.ExprText) error {
+		e, err := sql.ParseExpr(x.SQL)
+		if err == nil && slices.Contains(columnNames(e), column.Name) {
+			found = true
+		}
+		return err
+	})
+	return found, err
+}
+
+// mapIndexExpressions replaces the expressions of the indexes of t by what change makes of their trees, and their types and printed forms by those
+// that they have over the columns of t.
+func (r *run) mapIndexExpressions(ctx context.Context, t *catalog.TableDescriptor, change func(ast.Expr)) error {
+	again := func(x *catalog.ExprText) (ast.Expr, error) {
+		e, err := sql.ParseExpr(x.SQL)
+		if err == nil {
+			change(e)
+		}
+		return e, err
+	}
+	stored := *r
+	stored.r = catalog.ForStored(r.r)
+	for i := range t.Computed {
+		c := &t.Computed[i]
+		e, err := again(c.Expr)
+		if err != nil {
+			return err
+		}
+		bound, err := stored.bind(ctx, t, e, types.Type{}, inIndex)
+		if err != nil {
+			return err
+		}
+		if c.Expr, err = stored.storedText(ctx, t, e, bound, "functions in index expression must be marked IMMUTABLE"); err != nil {
+			return err
+		}
+		c.Type, c.Name = bound.Type(), keyText(c.Expr)
+		if err := requireIndexable(c); err != nil {
+			return err
+		}
+	}
+	for i := range t.Indexes {
+		ix := &t.Indexes[i]
+		if ix.Where == nil {
+			continue
+		}
+		e, err := again(ix.Where)
+		if err != nil {
+			return err
+		}
+		if ix.Where, err = stored.indexPredicate(ctx, t, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeIndex removes an index from the descriptor that its table is to get, and its keys.
+func (r *run) removeIndex(ctx context.Context, next *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
+	if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: next.ID, Index: ix.ID}); err != nil {
+		return err
+	}
+	next.Indexes = removeIndex(next.Indexes, ix.Name)
+	pruneComputed(next)
+	return nil
+}
+
+// reprintIndexes prints the expressions of indexes anew that name a type, which has another name or other labels now.
+func (r *run) reprintIndexes(ctx context.Context, d *catalog.TypeDescriptor) error {
+	all, err := r.r.Relations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		names := false
+		err := r.mapExpressions(t.Clone(), func(use typeUse, inspect func(ast.Visitor)) {
+			if use.index != 0 {
+				inspect(castsTo(d, func(*ast.Cast) { names = true }))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if !names {
+			continue
+		}
+		next := t.Clone()
+		if err := r.mapIndexExpressions(ctx, next, func(ast.Expr) {}); err != nil {
+			return err
+		}
+		if err := r.update(ctx, t, next, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
