@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -113,7 +115,11 @@ func foldConds(conds []expr.Scalar) []expr.Scalar {
 			return append(out[:0], c)
 		}
 		if _, ok := c.(*expr.And); ok {
-			out = append(out[:len(out):len(out)], expr.Conjuncts(nil, c)...)
+			parts := expr.Conjuncts(nil, c)
+			if i := slices.IndexFunc(parts, expr.IsFalse); i >= 0 {
+				return append(out[:0], parts[i])
+			}
+			out = append(out[:len(out):len(out)], parts...)
 			continue
 		}
 		out = append(out, c)

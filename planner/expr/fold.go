@@ -26,6 +26,10 @@ func Fold(s Scalar) Scalar {
 			n.Op = c.Op.Negate()
 			return &n
 		}
+	case *Between:
+		if surelyNull(s.X) || surelyNull(s.Low) || surelyNull(s.High) {
+			return foldBetween(s)
+		}
 	case *Call:
 		if s.Fn.Volatility != builtin.Immutable {
 			return s
@@ -44,9 +48,16 @@ func Fold(s Scalar) Scalar {
 		*InSubquery, *QuantifiedSubquery, *Quantified:
 		return s
 	}
-	if isStrict(s) && anyNull(s) && !anyConstant(s) {
+	if isStrict(s) && anyNull(s) {
 		// As PostgreSQL does: operands that are not constant are not evaluated, whatever they would raise.
-		return NewNull(s.Type())
+		if !anyConstant(s) {
+			return NewNull(s.Type())
+		}
+		operands(s, func(x *Scalar) {
+			if !isConstant(*x) {
+				*x = NewNull((*x).Type())
+			}
+		})
 	}
 	if !allConst(s) {
 		return s
@@ -73,11 +84,23 @@ func isStrict(s Scalar) bool {
 
 func anyNull(s Scalar) bool {
 	found := false
-	operands(s, func(x *Scalar) {
-		c, ok := (*x).(*Const)
-		found = found || ok && c.Value.IsNull()
-	})
+	operands(s, func(x *Scalar) { found = found || surelyNull(*x) })
 	return found
+}
+
+// surelyNull reports whether s, which is folded, is NULL, or a constant expression that is NULL unless it fails.
+func surelyNull(s Scalar) bool {
+	return isNull(s) || isStrict(s) && anyNull(s) && isConstant(s)
+}
+
+// foldBetween divides a BETWEEN one of whose operands is NULL into its comparisons, as PostgreSQL reads it: a comparison with NULL does not
+// evaluate the other operand.
+func foldBetween(b *Between) Scalar {
+	low, high := Fold(NewCompare(GE, b.X, b.Low, b.Class)), Fold(NewCompare(LE, b.X, b.High, b.Class))
+	if b.Not {
+		return foldOr(&Or{Args: []Scalar{Fold(&Not{X: low}), Fold(&Not{X: high})}})
+	}
+	return foldAnd(&And{Args: []Scalar{low, high}})
 }
 
 // anyConstant reports whether an operand is computed from constants and parameters alone and has not been folded,
@@ -189,6 +212,9 @@ func isNull(s Scalar) bool {
 // foldCase drops arms that a constant condition rules out.
 func foldCase(c *Case) Scalar {
 	if c.Operand != nil {
+		if isNull(c.Operand) { // It equals nothing.
+			return foldCase(&Case{Else: c.Else, Typ: c.Typ})
+		}
 		return c
 	}
 	var whens []When
