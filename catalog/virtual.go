@@ -72,8 +72,10 @@ type AdvisoryLock struct {
 
 // Setting is one row of pg_settings.
 type Setting struct {
-	Name, Value, Unit, Description, Context, Type, Source, Default string
-	PendingRestart                                                 bool
+	Name, Value, Description, Context, Source, Default string
+	Type, Unit, Category, Min, Max                     string
+	Values                                             []string // nil: any
+	PendingRestart                                     bool
 }
 
 // Prepared is one row of pg_prepared_statements.

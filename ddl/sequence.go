@@ -60,7 +60,7 @@ func applyOptions(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, fresh
 	invalid := func(format string, args ...any) error {
 		return pgerror.New(pgerror.InvalidParameterValue, format, args...).At(pos)
 	}
-	newType := fresh
+	resetMin, resetMax := false, false
 	if o.Type != nil {
 		typ, err := planner.ResolveType(o.Type, nil)
 		if err != nil {
@@ -69,7 +69,10 @@ func applyOptions(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, fresh
 		if typ.OID != types.OIDInt2 && typ.OID != types.OIDInt4 && typ.OID != types.OIDInt8 {
 			return invalid("sequence type must be smallint, integer, or bigint")
 		}
-		newType = newType || typ != seq.Type
+		if !fresh { // Bounds of the type's own become those of the new type.
+			least, most := boundsOf(seq.Type)
+			resetMin, resetMax = seq.Min == least, seq.Max == most
+		}
 		seq.Type = typ
 	}
 	if o.Increment != nil {
@@ -81,7 +84,7 @@ func applyOptions(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, fresh
 		return invalid("CACHE (%d) must be greater than zero", *o.Cache)
 	}
 	seq.Cycle = (seq.Cycle || o.Cycle) && !o.NoCycle
-	if err := applyBounds(seq, o, newType, pos); err != nil {
+	if err := applyBounds(seq, o, fresh || resetMin, fresh || resetMax, fresh, pos); err != nil {
 		return err
 	}
 	switch {
@@ -95,16 +98,17 @@ func applyOptions(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, fresh
 	return requireWithin(seq, "START", seq.Start, pos)
 }
 
-// applyBounds sets MINVALUE and MAXVALUE: as specified, or by default, which depends on the direction.
-func applyBounds(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, newType bool, pos int) error {
+// applyBounds sets MINVALUE and MAXVALUE: as specified, or by default, which depends on the direction; those that newMin and newMax tell to
+// follow a new type of a sequence that is not fresh become the type's.
+func applyBounds(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, newMin, newMax, fresh bool, pos int) error {
 	least, most := boundsOf(seq.Type)
-	if o.NoMin || newType {
-		if seq.Min = 1; seq.Increment < 0 {
+	if o.NoMin || newMin {
+		if seq.Min = 1; seq.Increment < 0 || newMin && !fresh {
 			seq.Min = least
 		}
 	}
-	if o.NoMax || newType {
-		if seq.Max = most; seq.Increment < 0 {
+	if o.NoMax || newMax {
+		if seq.Max = most; seq.Increment < 0 && (fresh || !newMax) {
 			seq.Max = -1
 		}
 	}

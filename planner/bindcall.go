@@ -604,8 +604,12 @@ func (sc *scope) cast(e *ast.Cast) (expr.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	if arr, ok := e.X.(*ast.Array); ok && t.IsArray() {
-		return sc.array(arr, t)
+	if arr, ok := e.X.(*ast.Array); ok && t.Underlying().IsArray() {
+		x, err := sc.array(arr, t.Underlying())
+		if err != nil || t.IsArray() {
+			return x, err
+		}
+		return sc.b.explicit(x, t, int(e.Pos)) // a domain
 	}
 	x, err := sc.valueFor(e.X, t, castExplicit, int(e.Pos))
 	if err != nil {

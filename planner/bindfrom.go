@@ -284,7 +284,11 @@ func (b *binder) join(sc *scope, t *ast.Join) (rel, error) {
 		return nil, err
 	}
 	defer b.leave()
-	first := len(sc.items)
+	first, seen := len(sc.items), sc.seen
+	if t.Alias != "" {
+		sc.seen = first
+	}
+	defer func() { sc.seen = seen }()
 	left, err := b.tableExpr(sc, t.L)
 	if err != nil {
 		return nil, err
@@ -316,6 +320,7 @@ func (b *binder) join(sc *scope, t *ast.Join) (rel, error) {
 		sc.mayBeAbsent(first, middle, &j.left)
 	}
 	if t.Alias != "" {
+		sc.seen = seen
 		return j, b.aliasJoin(sc, t, first)
 	}
 	return j, nil

@@ -202,12 +202,16 @@ func (b *binder) assignmentValues(sc *scope, t *catalog.TableDescriptor, a *ast.
 	}
 	switch v := a.Value.(type) {
 	case *ast.Row:
-		if len(v.Elems) != len(targets) {
+		fields, err := sc.spread(v.Elems)
+		if err != nil {
+			return nil, err
+		}
+		if len(fields) != len(targets) {
 			return nil, pgerror.New(pgerror.SyntaxError, "number of columns does not match number of values").At(int(v.Pos))
 		}
 		out := make([]expr.Scalar, len(targets))
 		for i := range targets {
-			x, err := b.assignmentValue(sc, t, &targets[i], v.Elems[i])
+			x, err := b.assignmentValue(sc, t, &targets[i], fields[i])
 			if err != nil {
 				return nil, err
 			}

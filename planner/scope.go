@@ -28,6 +28,7 @@ type scope struct {
 	names   map[string][]nsCol
 	indexed int // items that names covers
 	barred  barredItems
+	seen    int // the items before it do not see the names of the join being bound, whose alias will hide them
 
 	clause string // what is being bound, for errors: "WHERE"
 	sel    *selectState
@@ -369,7 +370,7 @@ func (sc *scope) qualifiedColumn(schema, table, name string, pos int) (expr.Scal
 // addItem puts a table in sight; two of one name are an error.
 func (sc *scope) addItem(it nsItem) error {
 	if it.rel && it.alias != "" {
-		for i := range sc.items {
+		for i := sc.seen; i < len(sc.items); i++ {
 			have := &sc.items[i]
 			if have.rel && have.alias == it.alias && (have.schema == it.schema || have.schema == "" || it.schema == "") {
 				return pgerror.New(pgerror.DuplicateAlias, "table name \"%s\" specified more than once", it.alias)

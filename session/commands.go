@@ -123,7 +123,7 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 	case *ast.Copy:
 		return c.copies.run(ctx, n, q)
 	case *ast.DeclareCursor:
-		return verb("DECLARE CURSOR"), c.cursors.declare(ctx, n)
+		return verb("DECLARE CURSOR"), c.cursors.declare(ctx, n, q.text)
 	case *ast.Fetch:
 		return c.cursors.fetch(ctx, n, q)
 	case *ast.CloseCursor:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -24,7 +25,7 @@ type cursors struct {
 
 // declare makes a portal of a query. A cursor WITH HOLD takes all its rows at once, so that it
 // can outlive the transaction; any other reads as it is fetched from. What it has read is kept, unless it goes forward only.
-func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
+func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor, source *sql.Statement) error {
 	if !c.tx.phase.shared() && !n.Hold {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
 	}
@@ -48,6 +49,9 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
 		return pgerror.New(pgerror.FeatureNotSupported, "DECLARE CURSOR must not contain data-modifying statements in WITH")
 	}
 	po := &portal{name: n.Name, prepared: p, cursor: true, binary: n.Binary, at: c.env.StmtTime, memory: c.statements.memory}
+	if source != nil {
+		po.text = source.Text
+	}
 	po.counted = c.plans.meter.Take(mark)
 	po.depth, po.fresh = len(c.tx.savepoints), true
 	po.run = run{planned: true, plan: p.plan, literals: p.statement.Literals, keeps: true}

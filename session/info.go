@@ -82,6 +82,12 @@ func (i *info) TemporarySchema() uint32 { return i.tx.temporary().OID() }
 
 func (i *info) Setting(name string) (string, error) { return i.settings.Get(name) }
 
+// SettingFlags implements builtin.SessionInfo.
+func (i *info) SettingFlags(name string) ([]string, bool) {
+	d, ok := settings.Describe(name)
+	return d.Flags, ok
+}
+
 func (i *info) SetSetting(name, value string, local bool) error {
 	err := setParameter(i.settings, name, value, local)
 	if err != nil && isRoleSetting(strings.ToLower(name)) { // That it has changed is written as such.

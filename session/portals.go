@@ -22,6 +22,7 @@ type portal struct {
 	done     bool
 	view     uint64   // under which the plan was found to hold (transaction.views)
 	cursor   bool     // made by DECLARE
+	text     string   // of the DECLARE
 	binary   bool     // it is DECLARE BINARY
 	at       int64    // when it was declared, in microseconds since 2000-01-01 UTC; 0: by the protocol
 	scroll   scroll   // of a cursor

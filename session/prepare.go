@@ -63,7 +63,7 @@ func (c *preparedCommands) execute(ctx context.Context, n *ast.Execute, q reques
 		return e.WithDetail("Expected %d parameters but got %d.", len(p.params), len(n.Args))
 	}
 	if p.plan == nil {
-		return c.runner.execute(ctx, &run{planned: true, tree: p.tree, formats: q.formats, announce: q.simple, completes: true}, q.w)
+		return c.runner.execute(ctx, &run{planned: true, tree: p.tree, formats: q.formats, announce: q.simple, completes: true, byExecute: true}, q.w)
 	}
 	params, err := c.evalArguments(ctx, n.Args, p.params)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *preparedCommands) execute(ctx context.Context, n *ast.Execute, q reques
 	}
 	r := &run{
 		portal: &portal{prepared: p}, planned: true, plan: p.plan, literals: p.statement.Literals, params: params,
-		formats: q.formats, announce: q.simple, completes: true, begun: c.tx.pipeline.first != nil,
+		formats: q.formats, announce: q.simple, completes: true, byExecute: true, begun: c.tx.pipeline.first != nil,
 	}
 	if !c.tx.phase.shared() && q.simple {
 		r.policy = alone

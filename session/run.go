@@ -71,6 +71,7 @@ type run struct {
 	announce  bool // the client is sent the columns
 	quiet     bool // the caller has called Columns
 	completes bool // the client is sent the tag
+	byExecute bool // EXECUTE runs it
 	begun     bool // the result can be revoked: Begin has been called
 	keeps     bool // outlives its statement, so it shares nothing with the session's next
 	unguarded bool // the caller answers for schema changes
@@ -276,8 +277,22 @@ func (x *statementRunner) planPortal(ctx context.Context, r *run) error {
 	return nil
 }
 
+// show notes what other sessions may see of the statement: its text, if it is the client's own.
+func (x *statementRunner) show(r *run) {
+	st := r.source()
+	if st == nil || r.byExecute {
+		return
+	}
+	text := st.Text
+	if masked, ok := maskedText(r.tree); ok {
+		text = masked
+	}
+	x.tx.shown.setStatement(text, x.env.StmtTime)
+}
+
 // startRun opens a run's plan, or runs what has none.
 func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) (err error) {
+	x.show(r)
 	switch {
 	case r.copy != nil:
 		x.beginResult(r, w)

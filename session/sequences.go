@@ -43,7 +43,7 @@ func (q *sequences) NextVal(ctx context.Context, oid types.OID) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if q.tx.activeModes().ReadOnly {
+	if q.tx.activeModes().ReadOnly && !t.Temporary() {
 		return 0, readOnlyError("nextval()")
 	}
 	if err := q.may(ctx, t, acl.Usage|acl.Update, true); err != nil {
@@ -89,6 +89,9 @@ func (q *sequences) LastVal(ctx context.Context) (int64, error) {
 		return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "lastval is not yet defined in this session")
 	}
 	t, err := q.find(ctx, q.last)
+	if pg, ok := err.(*pgerror.Error); ok && pg.Code == pgerror.UndefinedTable {
+		return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "lastval is not yet defined in this session") // It has been dropped.
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -101,7 +104,7 @@ func (q *sequences) SetVal(ctx context.Context, oid types.OID, value int64, call
 	if err != nil {
 		return err
 	}
-	if q.tx.activeModes().ReadOnly {
+	if q.tx.activeModes().ReadOnly && !t.Temporary() {
 		return readOnlyError("setval()")
 	}
 	if err := q.may(ctx, t, acl.Update, false); err != nil {

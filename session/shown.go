@@ -2,7 +2,9 @@ package session
 
 import (
 	"net"
+	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/percodb/percodb/advisory"
 	"github.com/percodb/percodb/catalog"
@@ -21,6 +23,37 @@ type shown struct {
 	application     atomic.Pointer[string]
 	// As of the end of the block's last statement.
 	reads, locks, writes atomic.Uint64
+	// statement is the beginning of the text of the last statement, and when it began.
+	statement struct {
+		sync.Mutex
+		text []byte
+		at   int64
+	}
+}
+
+// shownBytesOfText is how much of a statement's text is shown, as in PostgreSQL.
+const shownBytesOfText = 1023
+
+// setStatement notes the text of a statement that begins.
+func (v *shown) setStatement(text string, at int64) {
+	if len(text) > shownBytesOfText {
+		text = text[:shownBytesOfText]
+		for len(text) > 0 && !utf8.ValidString(text[max(0, len(text)-utf8.UTFMax):]) {
+			text = text[:len(text)-1]
+		}
+	}
+	s := &v.statement
+	s.Lock()
+	s.text, s.at = append(s.text[:0], text...), at
+	s.Unlock()
+}
+
+// lastStatement returns the text of the last statement, and when it began. Safe from any goroutine.
+func (v *shown) lastStatement() (string, int64) {
+	s := &v.statement
+	s.Lock()
+	defer s.Unlock()
+	return string(s.text), s.at
 }
 
 const pessimisticBit = 1 << 8
@@ -110,6 +143,7 @@ func (a *activity) row() catalog.Activity {
 	row := catalog.Activity{
 		PID: a.key.PID, Role: a.role, User: a.user, State: a.state(), Application: a.shown.applicationName(), BackendStart: builtin.UnixToTimestamp(a.started), ClientPort: -1, TLS: a.client.TLS,
 	}
+	row.Query, row.QueryStart = a.shown.lastStatement()
 	if tcp, ok := a.client.Addr.(*net.TCPAddr); ok {
 		row.ClientAddr, row.ClientPort = tcp.IP.String(), tcp.Port
 	}

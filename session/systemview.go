@@ -61,9 +61,10 @@ func (v *systemView) Settings() []catalog.Setting {
 	all := v.settings.All()
 	list := make([]catalog.Setting, len(all))
 	for i, s := range all {
+		s, d := s.InUnits(), &all[i].Description
 		list[i] = catalog.Setting{
-			Name: s.Name, Value: s.Value, Description: s.Note, Context: s.Context, Type: "string", Source: s.Source, Default: s.Default,
-			PendingRestart: s.PendingRestart,
+			Name: s.Name, Value: s.Value, Description: s.Note, Context: s.Context, Source: s.Source, Default: s.Default, PendingRestart: s.PendingRestart,
+			Type: d.Type, Unit: d.Unit, Category: d.Category, Min: d.Min, Max: d.Max, Values: d.Values,
 		}
 	}
 	slices.SortFunc(list, func(a, b catalog.Setting) int { return cmp.Compare(a.Name, b.Name) })
@@ -98,7 +99,10 @@ func (v *systemView) Cursors() []catalog.Cursor {
 			continue // The portal of the statement that asks, for most clients.
 		}
 		text, masked := maskedText(po.prepared.tree)
-		if !masked {
+		switch {
+		case po.text != "":
+			text = po.text
+		case !masked:
 			text = po.prepared.statement.Text
 		}
 		list = append(list, catalog.Cursor{
@@ -125,7 +129,7 @@ func (v *systemView) FileSettings(ctx context.Context) ([]catalog.FileSetting, e
 	return v.deps.Configuration.Stored(ctx)
 }
 
-// Activity implements catalog.SystemView: the sessions of this process. The times of a session are shown to itself
+// Activity implements catalog.SystemView: the sessions of this process. The times of a session's transaction are shown to itself
 // only, for its goroutine alone may read them.
 func (v *systemView) Activity() (all []catalog.Activity) {
 	v.deps.Sessions(func(other *Session) {

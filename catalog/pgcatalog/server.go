@@ -156,9 +156,13 @@ func settingRows(s *scan) error {
 		return nil
 	}
 	for _, v := range s.view.Settings() {
-		err := s.emit(col{"name", text(v.Name)}, col{"setting", text(v.Value)}, col{"unit", optional(v.Unit)}, col{"category", text("percodb")},
+		values := types.Null
+		if v.Values != nil {
+			values = textArray(v.Values)
+		}
+		err := s.emit(col{"name", text(v.Name)}, col{"setting", text(v.Value)}, col{"unit", optional(v.Unit)}, col{"category", text(v.Category)},
 			col{"short_desc", text(v.Description)}, col{"context", text(v.Context)}, col{"vartype", text(v.Type)}, col{"source", text(v.Source)},
-			col{"boot_val", text(v.Default)}, col{"reset_val", text(v.Default)}, col{"pending_restart", boolean(v.PendingRestart)})
+			col{"min_val", optional(v.Min)}, col{"max_val", optional(v.Max)}, col{"enumvals", values}, col{"boot_val", text(v.Default)}, col{"reset_val", text(v.Default)}, col{"pending_restart", boolean(v.PendingRestart)})
 		if err != nil {
 			return err
 		}

@@ -380,6 +380,9 @@ func (s *Settings) set(name, value string) (string, error) {
 	def, ok := shared().defs[key]
 	if !ok {
 		if strings.Contains(key, ".") {
+			if err := checkCustomName(name); err != nil {
+				return "", err
+			}
 			s.values[key] = value
 			return value, nil
 		}
@@ -408,6 +411,24 @@ func (s *Settings) set(name, value string) (string, error) {
 	return s.assign(key, canonical)
 }
 
+// checkCustomName refuses the name of a custom parameter that is no series of identifiers.
+func checkCustomName(name string) error {
+	for _, part := range strings.Split(name, ".") {
+		for i, c := range []byte(part) {
+			letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80
+			if !letter && (i == 0 || c != '$' && (c < '0' || c > '9')) {
+				part = ""
+				break
+			}
+		}
+		if part == "" {
+			return pgerror.New(pgerror.InvalidName, "invalid configuration parameter name %q", name).
+				WithDetail("Custom parameter names must be two or more simple identifiers separated by dots.")
+		}
+	}
+	return nil
+}
+
 // assign is set of a value in canonical form that the parameter may have.
 func (s *Settings) assign(key, canonical string) (string, error) {
 	if assign := s.live[key].assign; assign != nil {
@@ -430,7 +451,9 @@ func (s *Settings) reset(name string) error {
 		if !strings.Contains(key, ".") {
 			return Unknown(name)
 		}
-		delete(s.values, key)
+		if _, known := s.values[key]; known { // It stays known.
+			s.values[key] = ""
+		}
 		return nil
 	}
 	value, ok := s.startup[key]
@@ -526,6 +549,13 @@ type Setting struct {
 	Name, Value, Default, Note string
 	Context, Source            string // as pg_settings has them
 	PendingRestart             bool
+	Description                Description
+}
+
+// InUnits is the parameter with its values as numbers of units, as pg_settings shows them.
+func (s Setting) InUnits() Setting {
+	s.Value, s.Default = s.Description.inUnit(s.Value), s.Description.inUnit(s.Default)
+	return s
 }
 
 // All lists the parameters in name order that the role may examine.
@@ -539,6 +569,7 @@ func (s *Settings) All() []Setting {
 			continue // It is hidden from the role.
 		}
 		shown := Setting{Name: def.name, Value: value, Default: s.initial(key, def), Note: def.note, Context: def.context(), Source: "default"}
+		shown.Description, _ = Describe(key)
 		if s.base != nil {
 			if v, ok := (*s.base)[key]; ok {
 				shown.Source, shown.PendingRestart = v.Source, v.PendingRestart

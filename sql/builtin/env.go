@@ -58,6 +58,8 @@ type SessionInfo interface {
 	// Setting returns the value that SHOW prints. Errors: 42704 for an unknown name, 42501.
 	Setting(name string) (string, error)
 	SetSetting(name, value string, local bool) error
+	// SettingFlags returns what pg_settings_get_flags does; false: there is no such parameter.
+	SettingFlags(name string) ([]string, bool)
 	// TxnID returns a number for the current transaction, for txid_current.
 	TxnID() int64
 	ServerStart() int64 // for pg_postmaster_start_time

@@ -71,6 +71,7 @@ func systemFuncs() []decl {
 		{sig: "pg_is_other_temp_schema(oid) bool", flags: stable, fn: constant(types.Bool(false))}, // Those of others are not seen.
 		{sig: "current_setting(text) text", flags: stable, fn: session(currentSetting)},
 		{sig: "current_setting(text,bool) text", flags: stable, fn: session(currentSetting)},
+		{sig: "pg_settings_get_flags(text) text[]", flags: stable, fn: session(settingFlags)},
 		{sig: "set_config(text,text,bool) text", flags: volatile | nonStrict, fn: session(setConfig)},
 		{sig: "pg_backend_pid() int4", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
 			return types.Int(int64(s.PID())), nil
@@ -166,6 +167,18 @@ func currentSetting(s SessionInfo, a []types.Datum) (types.Datum, error) {
 		return types.Null, nil
 	}
 	return types.Null, err
+}
+
+func settingFlags(s SessionInfo, a []types.Datum) (types.Datum, error) {
+	flags, known := s.SettingFlags(a[0].Text())
+	if !known {
+		return types.Null, nil
+	}
+	list := &types.Array{Elem: types.TText}
+	for _, f := range flags {
+		list.Elems = append(list.Elems, types.Text(f))
+	}
+	return types.NewArray(list), nil
 }
 
 func setConfig(s SessionInfo, a []types.Datum) (types.Datum, error) {

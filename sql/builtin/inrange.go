@@ -20,7 +20,7 @@ type InRange struct {
 
 type withinFunc = func(env *Env, value, base, offset types.Datum, sub, less bool) (bool, error)
 
-// inRanges are the combinations of types that PostgreSQL has, its timetz aside.
+// inRanges are the combinations of types that PostgreSQL has.
 var inRanges = []InRange{
 	{types.TInt2, types.TInt2, intWithin}, {types.TInt2, types.TInt4, intWithin}, {types.TInt2, types.TInt8, intWithin},
 	{types.TInt4, types.TInt2, intWithin}, {types.TInt4, types.TInt4, intWithin}, {types.TInt4, types.TInt8, intWithin},
@@ -29,7 +29,7 @@ var inRanges = []InRange{
 	{types.TNumeric, types.TNumeric, numericWithin},
 	{types.TDate, types.TInterval, dateWithin},
 	{types.TTimestamp, types.TInterval, timestampWithin(false)}, {types.TTimestamptz, types.TInterval, timestampWithin(true)},
-	{types.TTime, types.TInterval, timeWithin}, {types.TInterval, types.TInterval, intervalWithin},
+	{types.TTime, types.TInterval, timeWithin}, {types.TTimetz, types.TInterval, timetzWithin}, {types.TInterval, types.TInterval, intervalWithin},
 }
 
 // ResolveInRange finds the comparison for a RANGE frame over values of one type with an offset of another, which is to be
@@ -201,6 +201,23 @@ func timeWithin(_ *Env, value, base, offset types.Datum, sub, less bool) (bool, 
 	// A sum beyond the day's end may be as large as int64: times are small, so that the limit is enough.
 	sum := base.Int() + min(off, math.MaxInt64-types.MicrosPerDay)
 	return compared(compareInt64(value.Int(), sum), less), nil
+}
+
+// timetzWithin compares instants first, then zones.
+func timetzWithin(_ *Env, value, base, offset types.Datum, sub, less bool) (bool, error) {
+	off := offset.Interval().Micros
+	if off < 0 {
+		return false, errFrameSize()
+	}
+	if sub {
+		off = -off
+	}
+	v, b := value.Timetz(), base.Timetz()
+	c := compareInt64(v.UTC(), b.UTC()+min(off, math.MaxInt64-2*types.MicrosPerDay))
+	if c == 0 {
+		c = compareInt64(int64(v.West), int64(b.West))
+	}
+	return compared(c, less), nil
 }
 
 func intervalWithin(_ *Env, value, base, offset types.Datum, sub, less bool) (bool, error) {
