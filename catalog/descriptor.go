@@ -67,8 +67,11 @@ type TableDescriptor struct {
 	ForceRowSecurity bool               `json:",omitempty"`
 	Policies         []PolicyDescriptor `json:",omitempty"` // by name
 
-	ViewQuery string   // of views: the query's text, names qualified as of creation
-	DependsOn []uint64 // of views: ids of the relations in the query
+	ViewQuery string   // of views and materialized views: the query's text, names qualified as of creation
+	DependsOn []uint64 // ids of the relations in ViewQuery
+	// Materialized: a table whose rows are those of ViewQuery, as of its last REFRESH; Populated: and it has them.
+	Materialized bool `json:",omitempty"`
+	Populated    bool `json:",omitempty"`
 	// SecurityInvoker: a view reads with the privileges of whoever reads it, and not with its owner's.
 	SecurityInvoker bool `json:",omitempty"`
 	// SecurityBarrier: conditions of a view's readers are evaluated only for rows of the view, unless they are leakproof.
@@ -245,6 +248,9 @@ type CommonValue struct {
 
 // firstUserOID is where PostgreSQL starts numbering user objects.
 const firstUserOID = uint64(types.FirstUserOID)
+
+// HasQuery reports whether the relation is a view or a materialized view.
+func (t *TableDescriptor) HasQuery() bool { return t.ViewQuery != "" }
 
 // OID is the relation's number towards PostgreSQL clients.
 func (t *TableDescriptor) OID() uint32 { return uint32(t.ID) }

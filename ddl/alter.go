@@ -3,6 +3,7 @@ package ddl
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
@@ -83,8 +84,13 @@ func requireAlterable(t *catalog.TableDescriptor, n *ast.AlterTable) error {
 		return permissionDenied(t.Name)
 	case n.Kind == "VIEW" && t.Kind != catalog.KindView:
 		return pgerror.New(pgerror.WrongObjectType, "%q is not a view", t.Name).At(n.Name.Position())
+	case n.Kind == "MATERIALIZED VIEW" && !t.Materialized:
+		return pgerror.New(pgerror.WrongObjectType, "%q is not a materialized view", t.Name).At(n.Name.Position())
 	case n.Kind == "SEQUENCE" && t.Kind != catalog.KindSequence:
 		return pgerror.New(pgerror.WrongObjectType, "%q is not a sequence", t.Name).At(n.Name.Position())
+	}
+	if t.Materialized {
+		return requireMaterializedAlterable(t, n)
 	}
 	if t.Kind == catalog.KindTable {
 		return nil
@@ -94,8 +100,42 @@ func requireAlterable(t *catalog.TableDescriptor, n *ast.AlterTable) error {
 		case *ast.RenameTo, *ast.SetStorage, *ast.SetSequence:
 		default:
 			return pgerror.New(pgerror.WrongObjectType, "ALTER action cannot be performed on relation %q", t.Name).
-				WithDetail("This operation is not supported for %ss.", kindWord(t.Kind))
+				WithDetail("This operation is not supported for %ss.", kindWord(t))
 		}
+	}
+	return nil
+}
+
+// requireMaterializedAlterable fails for the commands that a materialized view does not have.
+func requireMaterializedAlterable(t *catalog.TableDescriptor, n *ast.AlterTable) error {
+	for _, cmd := range n.Commands {
+		action := ""
+		switch c := cmd.(type) {
+		case *ast.RenameTo, *ast.RenameColumn, *ast.SetStorage:
+			continue
+		case *ast.AddColumn:
+			action = "ADD COLUMN"
+		case *ast.DropColumn:
+			action = "DROP COLUMN"
+		case *ast.AddConstraint:
+			action = "ADD CONSTRAINT"
+		case *ast.DropConstraint:
+			action = "DROP CONSTRAINT"
+		case *ast.AlterColumn:
+			action = "ALTER COLUMN"
+			switch {
+			case c.SetType != nil:
+				action = "ALTER COLUMN ... SET DATA TYPE"
+			case c.SetNotNull:
+				action = "ALTER COLUMN ... SET NOT NULL"
+			case c.SetDefault != nil:
+				action = "ALTER COLUMN ... SET DEFAULT"
+			}
+		case *ast.TableCommand:
+			action = strings.Replace(c.Action, "ROW LEVEL SECURITY", "ROW SECURITY", 1)
+		}
+		return pgerror.New(pgerror.WrongObjectType, "%s cannot be performed on relation %q", strings.TrimSpace("ALTER action "+action), t.Name).
+			WithDetail("This operation is not supported for materialized views.")
 	}
 	return nil
 }

@@ -23,6 +23,10 @@ func (r *run) authorize(ctx context.Context, stmt ast.Statement) error {
 		return r.mayCreateRelation(ctx, n.Name, n.Persistence)
 	case *ast.CreateView:
 		return r.mayCreateView(ctx, n)
+	case *ast.CreateMaterializedView:
+		return r.mayCreateRelation(ctx, n.Name, ast.Permanent)
+	case *ast.RefreshMaterializedView:
+		return r.mayRefresh(ctx, n)
 	case *ast.CreateSequence:
 		return r.mayCreateRelation(ctx, n.Name, n.Persistence)
 	case *ast.CreateType:
@@ -82,7 +86,7 @@ func (r *run) mustOwn(t *catalog.TableDescriptor) error {
 	if r.access.Owns(t.OwnerOID()) {
 		return nil
 	}
-	return mustBeOwner(kindWord(t.Kind), t.Name)
+	return mustBeOwner(kindWord(t), t.Name)
 }
 
 func mustBeOwner(kind, name string) *pgerror.Error {
@@ -243,7 +247,7 @@ func (r *run) mayComment(ctx context.Context, n *ast.Comment) error {
 		name.Schema = path[len(path)-2]
 	}
 	switch n.Kind {
-	case "TABLE", "VIEW", "SEQUENCE", "COLUMN":
+	case "TABLE", "VIEW", "SEQUENCE", "MATERIALIZED VIEW", "COLUMN":
 		t, err := r.find(ctx, name)
 		if err != nil || t == nil {
 			return err

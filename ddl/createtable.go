@@ -119,9 +119,9 @@ func (r *run) createTableAs(ctx context.Context, n *ast.CreateTable, b *builder)
 	if n.WithNoData {
 		return "CREATE TABLE AS", nil
 	}
-	rows, err := r.Exec(ctx, r.txn, r.r, &ast.Insert{
+	_, rows, err := r.Exec(ctx, Execution{Txn: r.txn, Resolver: r.r, Statement: &ast.Insert{
 		Table: ast.TableName{Schema: b.t.Schema, Name: b.t.Name}, Query: n.AsQuery,
-	})
+	}})
 	if err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // Deps are the dependencies of a statement on its server and session.
@@ -49,8 +50,8 @@ type Deps struct {
 	Session uint32
 	// Report takes notices and progress; nil drops them.
 	Report Reporter
-	// Exec runs INSERT … SELECT for CREATE TABLE AS within txn and returns the number of rows.
-	Exec func(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (rows int64, err error)
+	// Exec runs a statement that has a plan, such as the INSERT … SELECT of CREATE TABLE AS. It returns the rows of a query, and the number of rows.
+	Exec func(ctx context.Context, e Execution) (result []types.Row, rows int64, err error)
 	// CreateRange places a new table in a separate range; nil: it stays in the range of its keys.
 	CreateRange func(ctx context.Context, span kv.Span) error
 	// OneTransaction: a transaction commits in one step however large it is, since its store is in this process. Indexes
@@ -118,6 +119,8 @@ func Handles(stmt ast.Statement) bool {
 		return n.Set != nil
 	case *ast.Database:
 		return n.Alter // The parser refuses other options than CONNECTION LIMIT.
+	case *ast.CreateMaterializedView, *ast.RefreshMaterializedView:
+		return true
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
 		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum,
 		*ast.CreateType, *ast.AlterEnum, *ast.CreateDomain, *ast.AlterDomain,
@@ -300,6 +303,10 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		return "CREATE INDEX", r.createIndex(ctx, n)
 	case *ast.CreateView:
 		return "CREATE VIEW", r.createView(ctx, n)
+	case *ast.CreateMaterializedView:
+		return r.createMaterializedView(ctx, n)
+	case *ast.RefreshMaterializedView:
+		return "REFRESH MATERIALIZED VIEW", r.refreshMaterializedView(ctx, n)
 	case *ast.CreateSequence:
 		return "CREATE SEQUENCE", r.createSequence(ctx, n)
 	case *ast.CreateSchema:

@@ -76,7 +76,7 @@ func (r *run) dropTarget(ctx context.Context, n *ast.Drop, name ast.TableName) (
 	if t.Kind == catalog.KindVirtual {
 		return nil, permissionDenied(t.Name)
 	}
-	if is := kindWord(t.Kind); is != kind {
+	if is := kindWord(t); is != kind {
 		return nil, pgerror.New(pgerror.WrongObjectType, "%q is not a %s", t.Name, kind).
 			WithHint("Use DROP " + strings.ToUpper(is) + " to remove a " + is + ".").At(name.Position())
 	}
@@ -151,7 +151,7 @@ func (d *dropping) addViewsOn(ctx context.Context, t *catalog.TableDescriptor) e
 		return err
 	}
 	for _, v := range views {
-		if err := d.addDependent(ctx, v, "view "+v.Name+" depends on "+kindWord(t.Kind)+" "+t.Name); err != nil {
+		if err := d.addDependent(ctx, v, kindWord(v)+" "+v.Name+" depends on "+kindWord(t)+" "+t.Name); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (d *dropping) run(ctx context.Context, cascade bool) error {
 	}
 	if !cascade && len(d.why)+len(d.defaults) > 0 {
 		t := d.targets[0]
-		return d.refuse(kindWord(t.Kind) + " " + t.Name)
+		return d.refuse(kindWord(t) + " " + t.Name)
 	}
 	return d.cascade(ctx)
 }
@@ -205,7 +205,7 @@ func (d *dropping) collect(ctx context.Context) error {
 		for _, f := range d.r.standardOn(t) {
 			if !slices.Contains(d.routines, f) {
 				d.routines = append(d.routines, f)
-				d.why = append(d.why, f.Kind.String()+" "+d.r.routineSignature(f)+" depends on "+kindWord(t.Kind)+" "+t.Name)
+				d.why = append(d.why, f.Kind.String()+" "+d.r.routineSignature(f)+" depends on "+kindWord(t)+" "+t.Name)
 			}
 		}
 		users, err := d.r.observersOn(ctx, t.ID)
@@ -214,7 +214,7 @@ func (d *dropping) collect(ctx context.Context) error {
 		}
 		for _, use := range users {
 			if !d.has(use.table.ID) {
-				d.addObserver(use, kindWord(t.Kind)+" "+t.Name)
+				d.addObserver(use, kindWord(t)+" "+t.Name)
 			}
 		}
 		policies, err := d.r.policiesOn(ctx, t.ID)
@@ -223,7 +223,7 @@ func (d *dropping) collect(ctx context.Context) error {
 		}
 		for _, use := range policies {
 			if !d.has(use.table.ID) {
-				d.addPolicy(ctx, use, kindWord(t.Kind)+" "+t.Name)
+				d.addPolicy(ctx, use, kindWord(t)+" "+t.Name)
 			}
 		}
 	}
@@ -291,7 +291,7 @@ func (d *dropping) execute(ctx context.Context) error {
 		}
 	}
 	for _, t := range d.dependents {
-		others = append(others, "view "+t.Name)
+		others = append(others, kindWord(t)+" "+t.Name)
 	}
 	for _, ref := range d.references {
 		others = append(others, referenceText(ref))
@@ -368,7 +368,7 @@ func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {
 			if other, err := r.find(ctx, name); err != nil {
 				return err
 			} else if other != nil {
-				is := kindWord(other.Kind)
+				is := kindWord(other)
 				return pgerror.New(pgerror.WrongObjectType, "%q is not an index", name.Name).
 					WithHint("Use DROP " + strings.ToUpper(is) + " to remove a " + is + ".").At(name.Position())
 			}
@@ -443,7 +443,7 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 		}
 		d.addTarget(t)
 		if t.Kind != catalog.KindSequence || t.Sequence.OwnerTable == 0 {
-			why = append(why, kindWord(t.Kind)+" "+schema+"."+t.Name+" depends on schema "+schema)
+			why = append(why, kindWord(t)+" "+schema+"."+t.Name+" depends on schema "+schema)
 		}
 	}
 	kept := r.typesIn(schema)

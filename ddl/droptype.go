@@ -44,7 +44,7 @@ func (r *run) droppedType(ctx context.Context, written *ast.TypeName, ifExists b
 	name := pathName(written.Pos, written.Name)
 	d, t, err := r.userType(ctx, name)
 	if row, ok := err.(*rowType); ok {
-		kind := kindWord(row.relation.Kind) + " " + row.relation.Name
+		kind := kindWord(row.relation) + " " + row.relation.Name
 		return nil, pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because %s requires it", row.relation.Name, kind).
 			WithHint("You can drop " + kind + " instead.")
 	}
@@ -350,7 +350,7 @@ func (r *run) dropUses(ctx context.Context, u typeUses) error {
 	if err != nil || now == nil {
 		return err
 	}
-	if now.Kind == catalog.KindView {
+	if now.HasQuery() {
 		dropping := newDropping(r)
 		dropping.addTarget(now)
 		return dropping.run(ctx, true)

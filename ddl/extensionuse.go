@@ -91,11 +91,14 @@ func (p *extensionProbe) ofType(t types.Type) (builtin.Use, bool) {
 	return use, p.of != nil && use.Extension == p.of.Name
 }
 
-// relation finds the uses in a table or view.
+// relation finds the uses in a table or view. A materialized view that is used as a whole has no other uses.
 func (p *extensionProbe) relation(ctx context.Context, t *catalog.TableDescriptor) error {
 	of := " of table " + t.Name
-	if t.Kind == catalog.KindView {
-		return p.view(ctx, t)
+	if t.HasQuery() {
+		before := len(p.found.others)
+		if err := p.view(ctx, t); err != nil || !t.Materialized || len(p.found.others) > before {
+			return err
+		}
 	}
 	uses := typeUses{relation: t}
 	add := func(what string, use typeUse, f func() error) error {
@@ -186,7 +189,7 @@ func (p *extensionProbe) policy(ctx context.Context, t *catalog.TableDescriptor,
 
 // view finds the uses in a view. Those of the views that it reads are theirs, and it depends on them.
 func (p *extensionProbe) view(ctx context.Context, t *catalog.TableDescriptor) error {
-	what := "view " + t.Name
+	what := kindWord(t) + " " + t.Name
 	found, err := p.uses(ctx, what, func() error {
 		stmt, err := sql.ParseStatement(t.ViewQuery)
 		if err == nil {

@@ -59,7 +59,7 @@ func (r *run) fieldUsers(ctx context.Context, name string) (users []string, err 
 		return nil, allErr
 	}
 	for _, t := range all {
-		check(t.ViewQuery, "view "+t.Name, func() error {
+		check(t.ViewQuery, kindWord(t)+" "+t.Name, func() error {
 			stmt, err := sql.ParseStatement(t.ViewQuery)
 			if err == nil {
 				_, err = planner.Build(ctx, stmt, stored, r.Env, planner.Options{NoSlots: true})

@@ -126,7 +126,7 @@ func (r *run) parentOf(ctx context.Context, t *catalog.TableDescriptor, name ast
 		return nil, pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", displayName(name))
 	case parent.Kind == catalog.KindVirtual:
 		return nil, permissionDenied(parent.Name)
-	case parent.Kind != catalog.KindTable:
+	case parent.Kind != catalog.KindTable || parent.Materialized:
 		return nil, pgerror.New(pgerror.WrongObjectType, "referenced relation %q is not a table", parent.Name)
 	case t.Temporary() && !parent.Temporary():
 		return nil, pgerror.New(pgerror.InvalidTableDefinition, "constraints on temporary tables may reference only temporary tables")

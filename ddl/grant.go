@@ -179,7 +179,7 @@ func (g *granting) onRelation(ctx context.Context, t *catalog.TableDescriptor) e
 	if t.Kind == catalog.KindVirtual {
 		return pgerror.Unsupported(grantTag(g.n)+" on a system table", "All roles may read it, and see the rows that concern them.").At(g.n.Position())
 	}
-	kind := kindWord(t.Kind)
+	kind := kindWord(t)
 	k := t.ACLKind()
 	if g.n.Kind == "SEQUENCE" && k != acl.Sequence {
 		return pgerror.New(pgerror.WrongObjectType, "%q is not a sequence", t.Name)

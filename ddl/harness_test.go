@@ -305,13 +305,17 @@ func (s *session) deps() Deps {
 	}
 	d.CheckSetting = func(name, _ string) (string, error) { return name, nil }
 	d.SuperuserSetting = func(string) bool { return false }
-	d.Exec = func(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (int64, error) {
-		plan, err := planner.Build(ctx, stmt, r, &s.env, planner.Options{NoSlots: true})
-		if err != nil {
-			return 0, err
+	d.Exec = func(ctx context.Context, e Execution) ([]types.Row, int64, error) {
+		under := e.PlanUnder
+		if under == nil {
+			under = e.Resolver
 		}
-		_, rows, err := s.execute(ctx, txn, r, plan, nil)
-		return rows, err
+		plan, err := planner.Build(ctx, e.Statement, under, &s.env, planner.Options{NoSlots: true})
+		if err != nil {
+			return nil, 0, err
+		}
+		_, rows, err := s.execute(ctx, e.Txn, e.Resolver, plan, nil)
+		return nil, rows, err
 	}
 	return d
 }

@@ -26,7 +26,7 @@ func (r *run) createIndex(ctx context.Context, n *ast.CreateIndex) error {
 			return permissionDenied(t.Name)
 		}
 		return pgerror.New(pgerror.WrongObjectType, "cannot create index on relation %q", t.Name).
-			WithDetail("This operation is not supported for %ss.", kindWord(t.Kind))
+			WithDetail("This operation is not supported for %ss.", kindWord(t))
 	}
 	if n.Name != "" {
 		taken, err := r.nameTaken(ctx, t.Schema, n.Name)

@@ -78,7 +78,7 @@ func (b *builder) addLike(ctx context.Context, n *ast.LikeTable) (likeSource, er
 	case catalog.KindTable, catalog.KindView, catalog.KindVirtual:
 	default:
 		return s, pgerror.New(pgerror.WrongObjectType, "relation %q is invalid in LIKE clause", t.Name).
-			WithDetail("This operation is not supported for %ss.", kindWord(t.Kind)).At(n.Table.Position())
+			WithDetail("This operation is not supported for %ss.", kindWord(t)).At(n.Table.Position())
 	}
 	if b.access.Relation(t, acl.Select, false) == 0 {
 		return s, planner.RelationDenied(t)

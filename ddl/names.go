@@ -201,7 +201,7 @@ func (r *run) mustFindTable(ctx context.Context, n ast.TableName) (*catalog.Tabl
 }
 
 func requireTable(t *catalog.TableDescriptor, n ast.TableName) error {
-	if t.Kind == catalog.KindTable {
+	if t.Kind == catalog.KindTable && !t.Materialized {
 		return nil
 	}
 	if t.Kind == catalog.KindVirtual {
@@ -214,13 +214,16 @@ func permissionDenied(name string) *pgerror.Error {
 	return pgerror.New(pgerror.InsufficientPrivilege, "permission denied: %q is a system catalog", name)
 }
 
-// kindWord names a kind of relation as messages do.
-func kindWord(k catalog.RelationKind) string {
-	switch k {
+// kindWord names the kind of a relation as messages do.
+func kindWord(t *catalog.TableDescriptor) string {
+	switch t.Kind {
 	case catalog.KindView:
 		return "view"
 	case catalog.KindSequence:
 		return "sequence"
+	}
+	if t.Materialized {
+		return "materialized view"
 	}
 	return "table"
 }

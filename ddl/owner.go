@@ -504,7 +504,7 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 		if t.Kind == catalog.KindVirtual {
 			continue
 		}
-		name := kindWord(t.Kind) + " " + r.displayed(ctx, t)
+		name := kindWord(t) + " " + r.displayed(ctx, t)
 		switch {
 		case t.OwnerOID() == role:
 			add(t.ID, "owner of ", name)

@@ -69,7 +69,7 @@ func (r *run) renameInView(ctx context.Context, view, t *catalog.TableDescriptor
 
 func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.RenameColumn) error {
 	if t.Kind != catalog.KindTable {
-		return pgerror.Unsupported("renaming a column of a "+kindWord(t.Kind), "Create it again with other column names.").At(n.Position())
+		return pgerror.Unsupported("renaming a column of a "+kindWord(t), "Create it again with other column names.").At(n.Position())
 	}
 	ord := t.ColumnNamed(n.From)
 	if ord < 0 {

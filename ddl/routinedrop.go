@@ -129,7 +129,7 @@ func (r *run) routineUses(ctx context.Context, targets []*catalog.RoutineDescrip
 func (p *extensionProbe) viewsOverViews(ctx context.Context) error {
 	dropping := newDropping(p.run)
 	for _, u := range p.found.others {
-		if u.relation.Kind == catalog.KindView {
+		if u.relation.HasQuery() {
 			dropping.addTarget(u.relation)
 		}
 	}

@@ -95,8 +95,8 @@ func (d *dropping) addRowTypeUses(ctx context.Context) error {
 		for _, u := range others {
 			switch {
 			case d.has(u.relation.ID):
-			case u.relation.Kind == catalog.KindView:
-				if err := d.addDependent(ctx, u.relation, "view "+u.relation.Name+" depends on type "+row.Name); err != nil {
+			case u.relation.HasQuery():
+				if err := d.addDependent(ctx, u.relation, kindWord(u.relation)+" "+u.relation.Name+" depends on type "+row.Name); err != nil {
 					return err
 				}
 			default:

@@ -127,12 +127,6 @@ func (r *run) withReferencing(ctx context.Context, tables []*catalog.TableDescri
 }
 
 func (r *run) truncateOne(ctx context.Context, t *catalog.TableDescriptor, restart bool) error {
-	if err := r.dropIndexes(ctx, t); err != nil {
-		return err
-	}
-	next := t.Clone()
-	renumber(next)
-	r.ownIndexes(next)
 	if restart {
 		for i := range t.Columns {
 			if err := r.restartSequence(ctx, t.Columns[i].Sequence); err != nil {
@@ -140,6 +134,16 @@ func (r *run) truncateOne(ctx context.Context, t *catalog.TableDescriptor, resta
 			}
 		}
 	}
+	return r.replaceStorage(ctx, t, t.Clone())
+}
+
+// replaceStorage replaces a table by next, which has empty indexes of its own.
+func (r *run) replaceStorage(ctx context.Context, t, next *catalog.TableDescriptor) error {
+	if err := r.dropIndexes(ctx, t); err != nil {
+		return err
+	}
+	renumber(next)
+	r.ownIndexes(next)
 	return r.update(ctx, t, next, true)
 }
 
@@ -157,7 +161,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		name.Schema = n.Name[len(n.Name)-2]
 	}
 	switch n.Kind {
-	case "TABLE", "VIEW", "SEQUENCE":
+	case "TABLE", "VIEW", "SEQUENCE", "MATERIALIZED VIEW":
 		t, err := r.mustFind(ctx, name)
 		if err != nil {
 			return err
@@ -165,7 +169,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		if t.Kind == catalog.KindVirtual {
 			return permissionDenied(t.Name)
 		}
-		if kindWord(t.Kind) != strings.ToLower(n.Kind) {
+		if kindWord(t) != strings.ToLower(n.Kind) {
 			return pgerror.New(pgerror.WrongObjectType, "%q is not a %s", t.Name, strings.ToLower(n.Kind)).At(n.Position())
 		}
 		next := t.Clone()

@@ -310,7 +310,7 @@ func (r *run) columnsOf(ctx context.Context, d *catalog.TypeDescriptor) (uses []
 	}
 	for _, oid := range []uint64{d.ArrayID, d.ID} {
 		for _, t := range all {
-			if t.Kind != catalog.KindTable {
+			if t.Kind != catalog.KindTable || t.Materialized {
 				continue
 			}
 			for i := range t.Columns {
@@ -345,10 +345,10 @@ func (r *run) dependents(t *catalog.TableDescriptor, d *catalog.TypeDescriptor, 
 			uses = append(uses, use)
 		}
 	})
-	if t.Kind == catalog.KindView && len(uses) == 0 {
+	if t.HasQuery() && len(uses) == 0 {
 		for i := range t.Columns {
 			if oid := t.Columns[i].Type.OID; oid == types.OID(d.ID) || oid == types.OID(d.ArrayID) {
-				return []typeUse{{what: "view " + t.Name}}, nil
+				return []typeUse{{what: kindWord(t) + " " + t.Name}}, nil
 			}
 		}
 	}

@@ -196,7 +196,7 @@ func (r *run) queryColumns(ctx context.Context, q *ast.Query) ([]planner.Column,
 	return plan.Root.Columns(), nil
 }
 
-// viewsOn lists the views that name a relation.
+// viewsOn lists the views and materialized views that name a relation.
 func (r *run) viewsOn(ctx context.Context, id uint64) ([]*catalog.TableDescriptor, error) {
 	all, err := r.r.Relations(ctx)
 	if err != nil {
@@ -204,7 +204,7 @@ func (r *run) viewsOn(ctx context.Context, id uint64) ([]*catalog.TableDescripto
 	}
 	var users []*catalog.TableDescriptor
 	for _, t := range all {
-		if t.Kind == catalog.KindView && slices.Contains(t.DependsOn, id) {
+		if t.HasQuery() && slices.Contains(t.DependsOn, id) {
 			users = append(users, t)
 		}
 	}
@@ -272,7 +272,7 @@ func (r *run) dropBroken(ctx context.Context, t, next *catalog.TableDescriptor, 
 	d := newDropping(r)
 	d.changing = next
 	for _, view := range views {
-		if err := d.addDependent(ctx, view, "view "+view.Name+" depends on "+what); err != nil {
+		if err := d.addDependent(ctx, view, kindWord(view)+" "+view.Name+" depends on "+what); err != nil {
 			return err
 		}
 	}
@@ -297,5 +297,5 @@ func (r *run) requireNoViewUses(ctx context.Context, t *catalog.TableDescriptor,
 		return err
 	}
 	return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a view or rule").
-		WithDetail("rule _RETURN on view %s depends on column %q", broken[0].Name, t.Columns[ord].Name)
+		WithDetail("rule _RETURN on %s %s depends on column %q", kindWord(broken[0]), broken[0].Name, t.Columns[ord].Name)
 }

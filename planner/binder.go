@@ -50,6 +50,7 @@ type binder struct {
 	works       int           // recursive WITH items numbered so far
 	limits      []limitScope  // the LIMIT and OFFSET being bound
 	trackers    []*tracker    // of the aggregates being bound
+	unpopulated string        // Plan.Unpopulated
 	volatile    bool          // a volatile function was called
 	withs       bool          // there is a WITH clause
 	laterals    bool          // a join is lateral

@@ -106,6 +106,9 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 	case catalog.KindSequence:
 		return nil, pgerror.Unsupported("reading a sequence as a table", "Use nextval, currval or lastval.").At(int(t.Name.Pos))
 	}
+	if table.Materialized && !table.Populated && b.unpopulated == "" {
+		b.unpopulated = table.Name
+	}
 	s := b.newScan(table, alias, b.need(table, acl.Select))
 	item := nsItem{alias: alias, rel: true, open: true, scan: s, relation: table}
 	if t.Alias == "" {

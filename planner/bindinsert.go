@@ -61,6 +61,9 @@ func (b *binder) writable(name ast.TableName, verb string) (*catalog.TableDescri
 	case catalog.KindVirtual:
 		return nil, pgerror.New(pgerror.InsufficientPrivilege, "permission denied: \"%s\" is a system catalog", t.Name).At(int(name.Pos))
 	}
+	if t.Materialized {
+		return nil, pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", t.Name)
+	}
 	return t, nil
 }
 

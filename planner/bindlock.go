@@ -64,6 +64,8 @@ func (sb *selectBinder) lockTargets(dst []*scanRel, strength string, all bool) (
 // who may update them.
 func (b *binder) lockTargets(dst []*scanRel, it *nsItem, strength string) ([]*scanRel, error) {
 	switch {
+	case it.scan != nil && it.scan.table.Materialized:
+		return nil, pgerror.New(pgerror.WrongObjectType, "cannot lock rows in materialized view \"%s\"", it.scan.table.Name)
 	case it.scan != nil:
 		it.scan.need.Privileges |= acl.Update
 		return append(dst, it.scan), b.restrict(it.scan, catalog.PolicyUpdate)

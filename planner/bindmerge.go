@@ -59,10 +59,13 @@ func (b *binder) mergeTarget(name ast.TableName) (*catalog.TableDescriptor, erro
 	if err != nil {
 		return nil, err
 	}
-	if t.Kind == catalog.KindView || t.Kind == catalog.KindSequence {
+	if t.Kind == catalog.KindView || t.Kind == catalog.KindSequence || t.Materialized {
 		kind := "views"
-		if t.Kind == catalog.KindSequence {
+		switch {
+		case t.Kind == catalog.KindSequence:
 			kind = "sequences"
+		case t.Materialized:
+			kind = "materialized views"
 		}
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot execute MERGE on relation \"%s\"", t.Name).
 			WithDetail("This operation is not supported for %s.", kind)

@@ -101,7 +101,7 @@ func (p *physical) complete(plan *Plan) {
 	if plan.CallsRoutines = b.routines; b.routines && b.volatile {
 		plan.ReadOnly = false
 	}
-	plan.Locks = b.locks
+	plan.Locks, plan.Unpopulated = b.locks, b.unpopulated
 	if a := b.opts.Access; b.byRole {
 		plan.Role, plan.Roles, plan.Guarded = a.Role, a.Roles, b.guarded
 	}

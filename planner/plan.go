@@ -38,6 +38,8 @@ type Plan struct {
 	Bands string
 	// ReadOnly: no row is written or locked, and no volatile function of a user is called, which could do that.
 	ReadOnly bool
+	// Unpopulated is the name of a materialized view that the plan reads and that has no rows yet, so that it cannot be executed; "": there is none.
+	Unpopulated string
 	// SinglePoint: all that is read is one key, by the PointGet below Root.
 	SinglePoint bool
 	// AsOf: the query has AS OF SYSTEM TIME, which the caller has to implement.

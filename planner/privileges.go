@@ -281,6 +281,9 @@ func RelationDenied(t *catalog.TableDescriptor) error {
 	case catalog.KindSequence:
 		kind = "sequence"
 	}
+	if t.Materialized {
+		kind = "materialized view"
+	}
 	return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for %s %s", kind, t.Name)
 }
 

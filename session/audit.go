@@ -90,7 +90,7 @@ func (a *auditor) class(tree ast.Statement) string {
 		*ast.Comment, *ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.CreatePolicy, *ast.AlterPolicy, *ast.CreateType, *ast.AlterEnum,
 		*ast.CreateFunction, *ast.AlterFunction, *ast.Define,
 		*ast.AlterType, *ast.RenameAttribute, *ast.CreateDomain, *ast.AlterDomain, *ast.Database,
-		*ast.CreateExtension, *ast.AlterExtension:
+		*ast.CreateExtension, *ast.AlterExtension, *ast.CreateMaterializedView, *ast.RefreshMaterializedView:
 		return audit.DDL
 	case *ast.AlterSystem:
 		return audit.System

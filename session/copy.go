@@ -49,6 +49,12 @@ func (c *copyCommands) table(ctx context.Context, n *ast.Copy) (*catalog.TableDe
 		e := pgerror.New(pgerror.WrongObjectType, "cannot copy from or to %q: it is not a table", t.Name)
 		return nil, nil, e.WithHint("Try the COPY (SELECT ...) TO variant.")
 	}
+	if t.Materialized {
+		if n.From {
+			return nil, nil, pgerror.New(pgerror.WrongObjectType, "cannot copy to materialized view %q", t.Name)
+		}
+		return nil, nil, pgerror.New(pgerror.WrongObjectType, "cannot copy from materialized view %q", t.Name).WithHint("Try the COPY (SELECT ...) TO variant.")
+	}
 	var ordinals []int
 	if len(n.Columns) == 0 {
 		for i := range t.Columns {

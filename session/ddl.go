@@ -4,13 +4,13 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/ddl"
-	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // schemaCommands runs schema changes, through package ddl.
@@ -46,7 +46,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 	}
 	deps := ddl.Deps{
 		DB: c.deps.DB, Catalog: c.deps.Catalog, Temporary: c.tx.temporary(), Env: c.env, SearchPath: c.settings.SearchPath,
-		Report: reporter{w}, Exec: c.fillTable, Logger: c.log,
+		Report: reporter{w}, Exec: c.execute, Logger: c.log,
 		CheckProcedural: c.procedural.check, LockTimeout: c.settings.LockTimeout, Session: c.tx.guard.Session, User: c.acting.current, SessionUser: c.acting.session, Database: Database, CheckSetting: settings.Check, SuperuserSetting: settings.ForSuperusers,
 	}
 	if deps.OneTransaction = !c.deps.Shared; c.deps.Shared {
@@ -97,6 +97,10 @@ func changeName(tree ast.Statement) string {
 		return "CREATE INDEX"
 	case *ast.CreateView:
 		return "CREATE VIEW"
+	case *ast.CreateMaterializedView:
+		return "CREATE MATERIALIZED VIEW"
+	case *ast.RefreshMaterializedView:
+		return "REFRESH MATERIALIZED VIEW"
 	case *ast.CreateSequence:
 		return "CREATE SEQUENCE"
 	case *ast.CreateSchema:
@@ -196,19 +200,28 @@ func mustBeAlone(tree ast.Statement, block bool) error {
 	return pgerror.New(pgerror.ActiveSQLTransaction, "%s cannot run inside a transaction block", what)
 }
 
-// fillTable runs the INSERT … SELECT of CREATE TABLE AS in ddl's transaction.
-func (c *schemaCommands) fillTable(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (int64, error) {
-	plan, err := c.plans.build(ctx, stmt, r, nil, nil, nil)
+// execute runs a statement of a schema change in ddl's transaction.
+func (c *schemaCommands) execute(ctx context.Context, e ddl.Execution) ([]types.Row, int64, error) {
+	if e.As != 0 && e.As != c.acting.current {
+		own := *c.acting
+		c.acting.fixed, c.acting.current, c.acting.permitted, c.acting.access = true, e.As, nil, nil
+		defer func() { *c.acting = own }()
+	}
+	under := e.PlanUnder
+	if under == nil {
+		under = e.Resolver
+	}
+	plan, err := c.plans.buildWith(ctx, e.Statement, under, planner.Options{NoSlots: true})
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	own, schema := c.tx.txn, c.tx.resolver
-	c.tx.txn, c.tx.resolver = txn, r
+	c.tx.txn, c.tx.resolver = e.Txn, e.Resolver
 	defer func() { c.tx.txn, c.tx.resolver = own, schema }()
-	// The table is new: no schema change can come between, so the guard need not know.
-	e := &run{plan: plan, unguarded: true, keeps: true}
-	tag, err := c.runner.executePlan(ctx, e, &rowCollector{discard: true})
-	return tag.Rows, err
+	collected := &rowCollector{discard: !plan.Returns}
+	// The schema cannot change in between, since it is being changed, so the guard need not know.
+	tag, err := c.runner.executePlan(ctx, &run{plan: plan, unguarded: true, keeps: true}, collected)
+	return collected.rows, tag.Rows, err
 }
 
 // reporter passes notices on to the client.

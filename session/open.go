@@ -22,6 +22,10 @@ func (x *statementRunner) open(ctx context.Context, r *run) error {
 	if x.tx.phase == failed {
 		return failedBlockError()
 	}
+	if plan.Unpopulated != "" {
+		return pgerror.New(pgerror.ObjectNotInPrerequisite, "materialized view %q has not been populated", plan.Unpopulated).
+			WithHint("Use the REFRESH MATERIALIZED VIEW command.")
+	}
 	if plan.Changing() && x.tx.activeModes().ReadOnly {
 		return readOnlyError(plan.Command())
 	}

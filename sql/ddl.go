@@ -488,11 +488,16 @@ func (p *parser) drop(pos ast.Pos) ast.Statement {
 		return p.dropObserver(pos)
 	}
 	kind := p.cur().kw
-	if !dropKinds[kind] {
+	materialized := kind == kw.Materialized && p.peek(1).kw == kw.View
+	if !dropKinds[kind] && !materialized {
 		return p.dropObjects(pos)
 	}
 	p.advance()
 	d := &ast.Drop{Pos: pos, Kind: upper(kind)}
+	if materialized {
+		p.advance()
+		d.Kind = "MATERIALIZED VIEW"
+	}
 	d.Concurrently = kind == kw.Index && p.acceptWord(kw.Concurrently)
 	d.IfExists = p.ifExists()
 	if kind == kw.Schema {

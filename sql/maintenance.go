@@ -28,7 +28,6 @@ func (p *parser) foreignStatement(word kw.Word, pos ast.Pos) ast.Statement {
 		lacks("percodb keeps its storage in order by itself.")
 		return &ast.Checkpoint{Pos: pos}
 	case kw.Refresh:
-		lacks("Fill a table with CREATE TABLE … AS.")
 		return p.refresh(pos)
 	case kw.Load:
 		lacks("")

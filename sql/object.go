@@ -15,11 +15,12 @@ func (p *parser) lacking(pos ast.Pos, verb string) {
 	next := p.peek(1).kw
 	if word == kw.Type || word == kw.Domain || word == kw.Role || word == kw.Group || word == kw.User && next != kw.Mapping ||
 		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy || word == kw.Extension ||
-		word == kw.Function || word == kw.Procedure || word == kw.Routine || word == kw.Aggregate {
+		word == kw.Function || word == kw.Procedure || word == kw.Routine || word == kw.Aggregate ||
+		word == kw.Materialized && next == kw.View {
 		return
 	}
 	what := verb + " " + upper(word)
-	if word == kw.Materialized && next == kw.View || word == kw.Event && next == kw.Trigger || word == kw.Foreign && next == kw.Table {
+	if word == kw.Event && next == kw.Trigger || word == kw.Foreign && next == kw.Table {
 		what += " " + upper(next)
 	}
 	p.notYet(pos, what, objectHint(word))
@@ -27,8 +28,6 @@ func (p *parser) lacking(pos ast.Pos, verb string) {
 
 func objectHint(word kw.Word) string {
 	switch word {
-	case kw.Materialized:
-		return "Fill a table with CREATE TABLE … AS."
 	case kw.Trigger:
 		return "Run the logic in the application."
 	case kw.Rule:

@@ -46,6 +46,8 @@ func (o *Objects) describeRelation(id types.OID, column int) (string, bool) {
 			return "index " + name, true
 		}
 		return "composite type " + name, true
+	case t.Materialized:
+		name = "materialized view " + name
 	case t.Kind == catalog.KindView:
 		name = "view " + name
 	case t.Kind == catalog.KindSequence:

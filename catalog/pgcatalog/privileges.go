@@ -93,7 +93,7 @@ func (s *scan) changes(t *catalog.TableDescriptor) bool {
 // eachShown is each for the relations that the reader is shown.
 func (s *scan) eachShown(f func(t *catalog.TableDescriptor) error) error {
 	return s.each(func(t *catalog.TableDescriptor) error {
-		if !s.shows(t) {
+		if !s.shows(t) || t.Materialized { // The standard has no materialized views.
 			return nil
 		}
 		return f(t)

@@ -96,6 +96,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_ts_parser":                    tsParserRows,
 		"pg_catalog.pg_ts_template":                  tsTemplateRows,
 		"pg_catalog.pg_tables":                       tablesRows,
+		"pg_catalog.pg_matviews":                     matviewRows,
 		"pg_catalog.pg_views":                        viewsRows,
 		"pg_catalog.pg_indexes":                      indexesRows,
 		"pg_catalog.pg_sequences":                    sequencesRows,
@@ -151,6 +152,9 @@ func (s *scan) relkind(t *catalog.TableDescriptor) byte {
 	case catalog.KindVirtual:
 		return s.kinds[t.ID]
 	}
+	if t.Materialized {
+		return 'm'
+	}
 	return 'r'
 }
 
@@ -165,7 +169,7 @@ func classRows(s *scan) error {
 		kind := s.relkind(t)
 		indexes := visibleIndexes(t)
 		method := 0
-		if kind == 'r' {
+		if kind == 'r' || kind == 'm' {
 			method = heapOID
 		}
 		stats, err := s.Stats(s.ctx, t.ID)
@@ -182,10 +186,10 @@ func classRows(s *scan) error {
 			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"reltype", oid(uint32(row))}, col{"relowner", oid(t.OwnerOID())},
 			col{"relam", num(method)}, col{"relfilenode", oid(t.OID())}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
 			col{"relacl", s.relationACL(t)}, col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter(persistence(t))}, col{"relkind", letter(kind)},
-			col{"relnatts", num(visibleColumns(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v')},
+			col{"relnatts", num(visibleColumns(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v' || kind == 'm')},
 			col{"relhastriggers", boolean(len(t.ForeignKeys) > 0 || t.Referenced())},
 			col{"relrowsecurity", boolean(t.RowSecurity)}, col{"relforcerowsecurity", boolean(t.ForceRowSecurity)}, col{"reloptions", relationOptions(t)},
-			col{"relispopulated", boolean(true)}, col{"relreplident", letter(replident(kind, t))},
+			col{"relispopulated", boolean(!t.Materialized || t.Populated)}, col{"relreplident", letter(replident(kind, t))},
 		)
 		if err != nil {
 			return err
@@ -206,7 +210,7 @@ func classRows(s *scan) error {
 }
 
 func replident(kind byte, t *catalog.TableDescriptor) byte {
-	if kind == 'r' && t.Kind == catalog.KindTable {
+	if (kind == 'r' || kind == 'm') && t.Kind == catalog.KindTable {
 		return 'd'
 	}
 	return 'n'

@@ -32,6 +32,16 @@ func viewsRows(s *scan) error {
 	})
 }
 
+func matviewRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if !t.Materialized {
+			return nil
+		}
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"matviewname", text(t.Name)}, col{"matviewowner", text(s.roleName(t.OwnerOID()))},
+			col{"hasindexes", boolean(len(t.Indexes) > 0)}, col{"ispopulated", boolean(t.Populated)}, col{"definition", optional(viewDefinition(t))})
+	})
+}
+
 func indexesRows(s *scan) error {
 	return s.eachIndex(func(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
 		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"indexname", text(ix.Name)},
