@@ -143,6 +143,9 @@ func (f *feed) pair(key, value []byte) error {
 	if ok, err := f.scan.passes(key, value); !ok || err != nil {
 		return err
 	}
+	if len(f.stages) == 0 {
+		return f.sink(f.scan.out)
+	}
 	return f.push(0, f.scan.out)
 }
 
@@ -235,8 +238,11 @@ func (o *hashAggregate) readFeed(ctx context.Context) (done bool, err error) {
 func (o *hashAggregate) divided() divided {
 	o.feed.sink = o.takeFed
 	d := divided{feed: o.feed, part: o.part, attempt: o.attempt, absorb: o.absorb}
-	if o.countsRows() {
+	switch {
+	case o.countsRows():
 		d.counted = o.addRows
+	case o.takesColumns():
+		o.feed.sink = o.addColumns
 	}
 	return d
 }
@@ -272,6 +278,32 @@ func (o *hashAggregate) takeFed(row types.Row) error {
 		return err
 	}
 	return o.take(row, key)
+}
+
+// takesColumns reports whether there is one group, and calls take the columns of rows.
+func (o *hashAggregate) takesColumns() bool {
+	for i := range o.calls {
+		if o.calls[i].column < 0 {
+			return false
+		}
+	}
+	return o.scalar
+}
+
+// addColumns is takeFed if takesColumns.
+func (o *hashAggregate) addColumns(row types.Row) error {
+	states := o.states[0].calls
+	for i := range states {
+		c := &o.calls[i]
+		arg := row[c.column : c.column+1 : c.column+1]
+		if c.Func.NullsIgnored && arg[0].IsNull() {
+			continue
+		}
+		if err := states[i].acc.Add(o.ex.ev.Env, arg); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // countsRows reports whether the number of rows is all that is needed.

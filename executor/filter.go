@@ -41,6 +41,5 @@ func (ex *execution) holds(cond expr.Scalar, row types.Row) (bool, error) {
 	if cond == nil {
 		return true, nil
 	}
-	d, err := cond.Eval(&ex.ev, row)
-	return d.Kind() == types.KindBool && d.Bool(), err
+	return expr.EvalBool(cond, &ex.ev, row)
 }

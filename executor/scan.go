@@ -150,8 +150,8 @@ func (o *scan) passes(key, value []byte) (ok bool, err error) {
 		o.early.passed++
 		return true, o.decoder.Decode(key, value, o.out)
 	}
-	if err := o.decoder.Decode(key, value, o.out); err != nil {
-		return false, err
+	if err := o.decoder.Decode(key, value, o.out); err != nil || o.filter == nil {
+		return err == nil, err
 	}
 	return o.ex.holds(o.filter, o.out)
 }

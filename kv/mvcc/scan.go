@@ -460,6 +460,21 @@ func (sc *scanner) forward() error {
 			}
 			continue
 		}
+		if older == 0 && sc.plain() {
+			rows := sc.rows
+			if ok = sc.visitPlain(); sc.failed != nil {
+				return nil
+			}
+			if sc.rows > rows {
+				last = sc.lastKey
+				if sc.endAtLimit() {
+					return nil
+				}
+			}
+			if !ok {
+				break
+			}
+		}
 		if sc.at < len(sc.spans)-1 {
 			at := sc.at
 			if ok = sc.enterAbove(); !ok || sc.at != at {

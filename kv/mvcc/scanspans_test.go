@@ -14,12 +14,16 @@ import (
 // spansWorld is a state of a few keys with many versions, deletions, long values, and locks of transactions that never
 // end, some of which readers know.
 func spansWorld(t *testing.T, r *rand.Rand) (*world, ReadOptions, func(int) []byte) {
+	return spansWorldOf(t, r, 60, 120, 12)
+}
+
+// spansWorldOf is spansWorld with so many writes of so many keys, of which three in odds leave a lock.
+func spansWorldOf(t *testing.T, r *rand.Rand, keys, writes, odds int) (*world, ReadOptions, func(int) []byte) {
 	w := newWorld(t, false, nil)
 	ctx := context.Background()
 	key := func(i int) []byte { return fmt.Appendf(nil, "k%03d", i) }
-	const keys = 60
 	var o ReadOptions
-	for n := range 120 {
+	for n := range writes {
 		i := r.IntN(keys)
 		m := Mutation{Op: OpPut, Key: key(i), Value: bytes.Repeat([]byte{byte('a' + n%26)}, 1+r.IntN(20))}
 		if r.IntN(4) == 0 {
@@ -34,7 +38,7 @@ func spansWorld(t *testing.T, r *rand.Rand) (*world, ReadOptions, func(int) []by
 			}
 			continue
 		}
-		switch r.IntN(12) {
+		switch r.IntN(odds) {
 		case 0: // in the way
 		case 1:
 			o.Bypass = append(o.Bypass, startTS)
@@ -45,7 +49,7 @@ func spansWorld(t *testing.T, r *rand.Rand) (*world, ReadOptions, func(int) []by
 				t.Fatal(err)
 			}
 		}
-		if n == 80 {
+		if n == writes*2/3 {
 			o.ReadTS = w.now() // later writes are not seen
 		}
 	}
@@ -388,5 +392,74 @@ func TestScanSpansNarrowedByALargeCommit(t *testing.T) {
 	large.goOn <- struct{}{}
 	if err := <-large.result; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Goal: a visitor gets the rows that a page has, and the page that it does not get them from has the same locks and the same end. Method:
+// random spans of worlds of many keys, pages of all sizes, with and without a visitor.
+func TestVisitedRowsAreThoseOfPages(t *testing.T) {
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		const keys = 300
+		w, o, key := spansWorldOf(t, r, keys, []int{300, 1200}[r.IntN(2)], []int{20, 400, 1 << 30}[r.IntN(3)])
+		for range 30 {
+			from, to := r.IntN(keys/2), keys/2+r.IntN(keys/2)
+			args := ScanRequest{KeysOnly: r.IntN(4) == 0, Reverse: r.IntN(4) == 0, Limit: []int{30, 34, 50, 100, 1000}[r.IntN(5)], MaxBytes: 1 << 20, ReadOptions: o}
+			args.Spans = []Span{{Start: key(from), End: key(to)}}
+			if r.IntN(3) == 0 {
+				middle := (from + to) / 2
+				args.Spans = []Span{{Start: key(from), End: key(middle)}, {Start: key(middle + 1), End: key(to + 1)}}
+			}
+			for more := true; more; {
+				want, err := w.Scan(context.Background(), &args)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, counted := range []bool{false, true} {
+					visited, n := args, 0
+					visited.Visit = &Visit{}
+					if !counted {
+						visited.Visit.Pair = func(key, value []byte) error {
+							if n < len(want.Rows) && (!bytes.Equal(key, want.Rows[n].Key) || !bytes.Equal(value, want.Rows[n].Value)) {
+								t.Fatalf("seed %d: row %d is %s=%s, want %s=%s", seed, n, key, value, want.Rows[n].Key, want.Rows[n].Value)
+							}
+							n++
+							return nil
+						}
+					}
+					page, err := w.Scan(context.Background(), &visited)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if counted {
+						n = page.Count
+					}
+					if n != len(want.Rows) || page.Count != n || len(page.Rows) > 0 || len(page.Locked) != len(want.Locked) || page.Deleted != want.Deleted ||
+						!bytes.Equal(page.ResumeKey, want.ResumeKey) {
+						t.Fatalf("seed %d: %d rows visited, page %+v, want %d rows, page %+v", seed, n, page, len(want.Rows), want)
+					}
+				}
+				more = want.ResumeKey != nil && resumeSpans(&args, want.ResumeKey)
+			}
+		}
+	}
+}
+
+// The error of a visitor ends the scan where it occurred.
+func TestVisitorFails(t *testing.T) {
+	w, o, key := spansWorldOf(t, rand.New(rand.NewPCG(1, 1)), 200, 2000, 1<<30)
+	for _, at := range []int{1, 33, 34, 35, 36, 60} {
+		n := 0
+		failed := errors.New("of the visitor")
+		args := ScanRequest{Spans: []Span{{Start: key(0), End: key(200)}}, Limit: 1000, MaxBytes: 1 << 20, ReadOptions: o}
+		args.Visit = &Visit{Pair: func(_, _ []byte) error {
+			if n++; n == at {
+				return failed
+			}
+			return nil
+		}}
+		if _, err := w.Scan(context.Background(), &args); !errors.Is(err, failed) || n != at {
+			t.Errorf("row %d: %v after %d rows", at, err, n)
+		}
 	}
 }

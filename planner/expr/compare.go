@@ -159,6 +159,30 @@ func (c *Compare) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	return types.Bool(c.Op.holds(order)), err
 }
 
+// condition is Eval for a condition: holds is false for NULL. Nearly all conditions on integers compare a column with a value that is the
+// same for all rows.
+func (c *Compare) condition(ev *Context, in types.Row) (holds, null bool, err error) {
+	if l, ok := c.L.(*Column); ok && c.kind == types.KindInt {
+		var right *types.Datum
+		switch r := c.R.(type) {
+		case *Const:
+			right = &r.Value
+		case *Input:
+			right = &ev.Inputs[r.Index]
+		case *Column:
+			right = &in[r.Ordinal]
+		}
+		if right != nil {
+			if in[l.Ordinal].IsNull() || right.IsNull() {
+				return false, true, nil
+			}
+			return c.Op.holdsInt(in[l.Ordinal].Int(), right.Int()), false, nil
+		}
+	}
+	d, err := c.Eval(ev, in)
+	return !d.IsNull() && d.Bool(), d.IsNull(), err
+}
+
 // compareDatums is types.Compare, with an error for records that cannot be compared.
 func compareDatums(l, r types.Datum, class types.Type) (int, error) {
 	switch l.Kind() {

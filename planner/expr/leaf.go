@@ -103,6 +103,13 @@ func eval(s Scalar, ev *Context, in types.Row) (types.Datum, error) {
 
 // EvalBool evaluates a condition; NULL counts as false.
 func EvalBool(s Scalar, ev *Context, in types.Row) (bool, error) {
+	switch s := s.(type) {
+	case *Compare:
+		holds, _, err := s.condition(ev, in)
+		return holds, err
+	case *And:
+		return s.holds(ev, in)
+	}
 	d, err := eval(s, ev, in)
 	if err != nil {
 		return false, err

@@ -57,6 +57,31 @@ func (a *And) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	return types.Bool(true), nil
 }
 
+// holds is Eval for a condition, of which NULL and false are the same.
+func (a *And) holds(ev *Context, in types.Row) (bool, error) {
+	all := true
+	for _, x := range a.Args {
+		var holds, null bool
+		var err error
+		if c, ok := x.(*Compare); ok {
+			holds, null, err = c.condition(ev, in)
+		} else {
+			var d types.Datum
+			d, err = x.Eval(ev, in)
+			holds, null = !d.IsNull() && d.Bool(), d.IsNull()
+		}
+		switch {
+		case err != nil:
+			return false, err
+		case null:
+			all = false // A later argument may still fail.
+		case !holds:
+			return false, nil
+		}
+	}
+	return all, nil
+}
+
 // Eval stops at the first true argument.
 func (o *Or) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	null := false

@@ -1,0 +1,56 @@
+package mvcc
+
+import (
+	"bytes"
+
+	"github.com/percodb/percodb/kv/storage"
+)
+
+// plain reports whether visitPlain may take over from forward: the page is past what scans do at the beginning of a page or of a span,
+// and no lock is in the way.
+func (sc *scanner) plain() bool {
+	return sc.args.Visit != nil && sc.rows > closeRows+1 && len(sc.conflicts) == 0 && sc.at >= len(sc.spans)-1 && !sc.run.open &&
+		sc.known == nil && sc.bytes < sc.args.MaxBytes && sc.rows+len(sc.page.Locked) < sc.args.Limit
+}
+
+// visitPlain does for most rows what forward does for all of them: it passes rows to Visit as long as the iterator comes to the newest
+// version of a key, which is visible, has its value in its record and is no deletion. It stops at an entry that is anything
+// else, or where the page is full, for forward to decide; ok is false at the end. The key of the last row is in sc.lastKey.
+func (sc *scanner) visitPlain() (ok bool) {
+	it, pair, last := sc.it, sc.args.Visit.Pair, sc.lastKey
+	readTS, keysOnly, limit := uint64(sc.args.ReadTS), sc.args.KeysOnly, sc.args.Limit-len(sc.page.Locked)
+	first := sc.rows
+	rows := first
+	for ok = true; ok; ok = it.Next() {
+		prefix, version, isVersion := storage.SplitVersion(it.Key())
+		if !isVersion || version > readTS {
+			break
+		}
+		key := userKey(prefix)
+		if bytes.Equal(key, last) {
+			break
+		}
+		record, err := it.Value()
+		if err != nil {
+			break
+		}
+		op, long, value, err := writeValue(record)
+		if err != nil || op != OpPut || long {
+			break
+		}
+		rows++
+		last = append(last[:0], key...)
+		if pair != nil {
+			if keysOnly {
+				value = nil
+			}
+			sc.failed = pair(key, value)
+		}
+		if rows == limit || sc.failed != nil {
+			break
+		}
+	}
+	sc.lastKey, sc.rows = last, rows
+	sc.page.Count += rows - first
+	return ok
+}
