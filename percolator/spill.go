@@ -191,14 +191,13 @@ func (w *runWriter) add(key, record []byte, c change) error {
 func (b *writeBuffer) writeRun(to *sortrun.Writer) (*sortrun.Run, error) {
 	w := runWriter{Writer: to}
 	var scratch []byte
-	put := func(i int) error {
-		e := b.at(i)
+	put := func(i int, e *bufferEntry) error {
 		scratch = appendSpilled(scratch[:0], b.base+i, e)
 		return w.add(e.key, scratch, e.change)
 	}
 	if b.ascending() {
 		for i := range b.n {
-			if err := put(i); err != nil {
+			if err := put(i, b.at(i)); err != nil {
 				return nil, err
 			}
 		}
@@ -206,12 +205,38 @@ func (b *writeBuffer) writeRun(to *sortrun.Writer) (*sortrun.Run, error) {
 	}
 	places := b.sorted()
 	defer places.release()
-	for _, p := range places.order {
-		if err := put(int(p.at)); err != nil {
-			return nil, err
+	var entries [touchedEntries]*bufferEntry
+	for order := places.order; len(order) > 0; {
+		group := order[:min(touchedEntries, len(order))]
+		order = order[len(group):]
+		scratch = append(scratch[:0], b.touch(group, &entries))
+		for i, p := range group {
+			if err := put(int(p.at), entries[i]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return to.Finish()
+}
+
+// touchedEntries is how many entries are loaded together.
+const touchedEntries = 16
+
+// touch finds the entries of some places and reads bytes of each, so that the processor loads them from memory at the same time: in the
+// order of keys they are far from each other. What it returns is of no meaning.
+func (b *writeBuffer) touch(places []place, entries *[touchedEntries]*bufferEntry) (seen byte) {
+	for i, p := range places {
+		entries[i] = b.at(int(p.at))
+	}
+	for _, e := range entries[:len(places)] {
+		if len(e.key) > 0 {
+			seen |= e.key[0]
+		}
+		if len(e.value) > 0 {
+			seen |= e.value[0]
+		}
+	}
+	return seen
 }
 
 // add takes in a new run.
