@@ -1,10 +1,12 @@
 package planner
 
 import (
+	"cmp"
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
+	"slices"
 )
 
 // physical converts a rewritten rel to nodes: it decides how each step is executed and the position of each column. The
@@ -78,7 +80,25 @@ func (p *physical) compileAll(es []expr.Scalar, cols []int) []expr.Scalar {
 	return out
 }
 
-// conjunction compiles conditions into one; nil for none.
+// byCost returns conditions in the order of their costs; those of equal cost keep theirs.
+func byCost(conds []expr.Scalar) []expr.Scalar {
+	costs := make([]float64, len(conds))
+	order := make([]int, len(conds))
+	for i, c := range conds {
+		costs[i], order[i] = expr.Cost(c), i
+	}
+	if slices.IsSorted(costs) {
+		return conds
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costs[a], costs[b]) })
+	out := make([]expr.Scalar, len(conds))
+	for i, at := range order {
+		out[i] = conds[at]
+	}
+	return out
+}
+
+// conjunction compiles conditions into one, the cheap ones first, as PostgreSQL tests them; nil for none.
 func (p *physical) conjunction(conds []expr.Scalar, cols []int) expr.Scalar {
 	switch len(conds) {
 	case 0:
@@ -86,7 +106,8 @@ func (p *physical) conjunction(conds []expr.Scalar, cols []int) expr.Scalar {
 	case 1:
 		return p.compile(conds[0], cols)
 	}
-	return &expr.And{Args: p.compileAll(conds, cols)}
+	conds = byCost(conds)
+	return &expr.And{Args: p.compileAll(conds, cols), Test: true}
 }
 
 // place finds a column in the row or in an enclosing one.

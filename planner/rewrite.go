@@ -116,7 +116,7 @@ func foldConds(conds []expr.Scalar) []expr.Scalar {
 		}
 		if _, ok := c.(*expr.And); ok {
 			parts := expr.Conjuncts(nil, c)
-			if i := slices.IndexFunc(parts, expr.IsFalse); i >= 0 {
+			if i := slices.IndexFunc(parts, expr.IsFalse); i >= 0 { // Not the conjunction as a whole: it has a NULL.
 				return append(out[:0], parts[i])
 			}
 			out = append(out[:len(out):len(out)], parts...)

@@ -21,10 +21,8 @@ func Fold(s Scalar) Scalar {
 	case *Coalesce:
 		return foldCoalesce(s)
 	case *Not:
-		if c, ok := s.X.(*Compare); ok {
-			n := *c
-			n.Op = c.Op.Negate()
-			return &n
+		if n := foldNot(s); n != nil {
+			return n
 		}
 	case *Between:
 		if surelyNull(s.X) || surelyNull(s.Low) || surelyNull(s.High) {
@@ -91,6 +89,30 @@ func anyNull(s Scalar) bool {
 // surelyNull reports whether s, which is folded, is NULL, or a constant expression that is NULL unless it fails.
 func surelyNull(s Scalar) bool {
 	return isNull(s) || isStrict(s) && anyNull(s) && isConstant(s)
+}
+
+// foldNot moves NOT into what it negates, as far as that decides more; nil: it stays.
+func foldNot(n *Not) Scalar {
+	negated := func(args []Scalar) []Scalar {
+		out := make([]Scalar, len(args))
+		for i := range args {
+			out[i] = Fold(&Not{X: args[i]})
+		}
+		return out
+	}
+	switch x := n.X.(type) {
+	case *Compare:
+		c := *x
+		c.Op = x.Op.Negate()
+		return &c
+	case *Not:
+		return x.X
+	case *And:
+		return foldOr(&Or{Args: negated(x.Args)})
+	case *Or:
+		return foldAnd(&And{Args: negated(x.Args)})
+	}
+	return nil
 }
 
 // foldBetween divides a BETWEEN one of whose operands is NULL into its comparisons, as PostgreSQL reads it: a comparison with NULL does not

@@ -4,7 +4,11 @@ import "github.com/percodb/percodb/sql/types"
 
 type (
 	// And is the conjunction of Args under three-valued logic.
-	And struct{ Args []Scalar }
+	And struct {
+		Args []Scalar
+		// Test: only whether the conjunction is true matters, so NULL decides as false does.
+		Test bool
+	}
 	// Or is the disjunction of Args under three-valued logic.
 	Or struct{ Args []Scalar }
 	// Not is the negation of X; NULL stays NULL.
@@ -45,9 +49,10 @@ func (a *And) Eval(ev *Context, in types.Row) (types.Datum, error) {
 		if err != nil {
 			return types.Null, err
 		}
-		if d.IsNull() {
+		switch {
+		case d.IsNull() && !a.Test:
 			null = true
-		} else if !d.Bool() {
+		case d.IsNull() || !d.Bool():
 			return d, nil
 		}
 	}
