@@ -11,7 +11,7 @@ import (
 
 // pgcryptoFuncs declares the functions of pgcrypto.
 func pgcryptoFuncs() []decl {
-	return []decl{
+	return append(pgpFuncs(), []decl{
 		{sig: "digest(text,text) bytea", fn: cryptoDigest}, {sig: "digest(bytea,text) bytea", fn: cryptoDigest},
 		{sig: "hmac(text,text,text) bytea", fn: cryptoHMAC}, {sig: "hmac(bytea,bytea,text) bytea", fn: cryptoHMAC},
 		{sig: "crypt(text,text) text", fn: cryptoCrypt},
@@ -23,10 +23,14 @@ func pgcryptoFuncs() []decl {
 		{sig: "gen_random_bytes(int4) bytea", flags: volatile, fn: cryptoRandomBytes},
 		{sig: "gen_random_uuid() uuid", flags: volatile, fn: genRandomUUID},
 		{sig: "armor(bytea) text", fn: cryptoArmor}, {sig: "armor(bytea,text[],text[]) text", fn: cryptoArmor},
+		{sig: "pgp_key_id(bytea) text", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			id, err := pgcrypto.KeyID(a[0].Bytes())
+			return types.Text(id), err
+		}},
 		{sig: "dearmor(text) bytea", fn: func(env *Env, a []types.Datum) (types.Datum, error) {
 			return cryptoBytes(env, len(a[0].Text()), func() ([]byte, error) { return pgcrypto.Dearmor(a[0].Text()) })
 		}},
-	}
+	}...)
 }
 
 func pgcryptoSets() []setDecl {

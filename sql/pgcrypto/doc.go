@@ -1,5 +1,5 @@
-// Package pgcrypto is what the functions of PostgreSQL's extension pgcrypto compute: digests, password hashes, encryption with a key, and the
-// armored form of PGP messages. Package builtin declares the functions.
+// Package pgcrypto is what the functions of PostgreSQL's extension pgcrypto compute: digests, password hashes, encryption with a key, and
+// OpenPGP messages, by package openpgp. Package builtin declares the functions.
 //
 // Errors are *pgerror.Error with PostgreSQL's SQLSTATE and message. What takes long because its caller asks for it (Crypt) polls.
 package pgcrypto
