@@ -165,7 +165,62 @@ type IndexColumn struct {
 
 // NewIndexColumn returns the key column of an index over col, in the collation c.
 func NewIndexColumn(col *ColumnDescriptor, c *collation.Collation) IndexColumn {
-	return IndexColumn{ColumnID: col.ID, Coll: c, Rules: c.Version()}
+	key := IndexColumn{ColumnID: col.ID, Coll: c}
+	key.Rules = key.rules(col.Type)
+	return key
+}
+
+// rules is the version by which this program makes keys over a column of type t: of the collation's rules, and of what citext folds.
+func (c *IndexColumn) rules(t types.Type) string {
+	version := c.Coll.Version()
+	if t = t.Underlying(); t.IsArray() {
+		t = t.Elem().Underlying()
+	}
+	if t.OID == types.OIDCitext {
+		version = types.FoldVersion + version
+	}
+	return version
+}
+
+// Outdated reports whether this program would make other keys of an index than there are: those of other rules, which neither reading nor
+// writing the index finds. REINDEX makes them anew.
+func (t *TableDescriptor) Outdated(ix *IndexDescriptor) bool {
+	for i := range ix.Columns {
+		c := &ix.Columns[i]
+		if col := t.ColumnByID(c.ColumnID); col != nil && c.Rules != c.rules(col.Type) {
+			return true
+		}
+	}
+	return false
+}
+
+// OutdatedIndex returns an index of t that is Outdated, the primary one first; nil if there is none.
+func (t *TableDescriptor) OutdatedIndex() *IndexDescriptor {
+	if t.Outdated(&t.Primary) {
+		return &t.Primary
+	}
+	for i := range t.Indexes {
+		if t.Outdated(&t.Indexes[i]) {
+			return &t.Indexes[i]
+		}
+	}
+	return nil
+}
+
+// RenewIndexRules notes that all keys of an index are made anew.
+func (t *TableDescriptor) RenewIndexRules(ix *IndexDescriptor) {
+	for i := range ix.Columns {
+		c := &ix.Columns[i]
+		c.Rules = c.rules(t.ColumnByID(c.ColumnID).Type)
+	}
+}
+
+// RenewRules is RenewIndexRules for all indexes.
+func (t *TableDescriptor) RenewRules() {
+	t.RenewIndexRules(&t.Primary)
+	for i := range t.Indexes {
+		t.RenewIndexRules(&t.Indexes[i])
+	}
 }
 
 // KeyName is the name that PostgreSQL gives a key of an index after those with the names have: name, name1, name2 ….

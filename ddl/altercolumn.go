@@ -324,14 +324,13 @@ func collateIndexes(t *catalog.TableDescriptor, columnID uint32, old, now *colla
 			if c := &ix.Columns[i]; c.ColumnID == columnID && c.Coll == old {
 				c.Coll = now
 			}
-			// All keys are made anew.
-			ix.Columns[i].Rules = ix.Columns[i].Coll.Version()
 		}
 	}
 	visit(&t.Primary)
 	for i := range t.Indexes {
 		visit(&t.Indexes[i])
 	}
+	t.RenewRules() // All keys are made anew.
 }
 
 // conversion binds the expression that converts old values: USING, or an assignment cast.

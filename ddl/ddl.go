@@ -122,7 +122,7 @@ func Handles(stmt ast.Statement) bool {
 	case *ast.CreateMaterializedView, *ast.RefreshMaterializedView:
 		return true
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
-		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum,
+		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum, *ast.Reindex,
 		*ast.CreateType, *ast.AlterEnum, *ast.CreateDomain, *ast.AlterDomain,
 		*ast.AlterType, *ast.RenameAttribute, *ast.CreateExtension, *ast.AlterExtension,
 		*ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy:
@@ -154,6 +154,9 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 	}
 	if n, ok := stmt.(*ast.Vacuum); ok {
 		return "VACUUM", vacuumAlone(ctx, &d, n)
+	}
+	if n, ok := stmt.(*ast.Reindex); ok {
+		return "REINDEX", reindexAlone(ctx, &d, n)
 	}
 	if n, ok := stmt.(*ast.CreateObserver); ok {
 		return createObserverAlone(ctx, &d, n)
@@ -403,6 +406,8 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		return "COMMENT", r.comment(ctx, n)
 	case *ast.Analyze:
 		return "ANALYZE", r.analyze(ctx, n.Tables)
+	case *ast.Reindex:
+		return "REINDEX", r.reindex(ctx, n)
 	case *ast.Grant:
 		return grantTag(n), r.grant(ctx, n)
 	case *ast.AlterDefaultPrivileges:

@@ -109,6 +109,9 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 	if table.Materialized && !table.Populated && b.unpopulated == "" {
 		b.unpopulated = table.Name
 	}
+	if table.Outdated(&table.Primary) {
+		return nil, requireCurrent(table, &table.Primary)
+	}
 	s := b.newScan(table, alias, b.need(table, acl.Select))
 	item := nsItem{alias: alias, rel: true, open: true, scan: s, relation: table}
 	if t.Alias == "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -64,7 +65,18 @@ func (b *binder) writable(name ast.TableName, verb string) (*catalog.TableDescri
 	if t.Materialized {
 		return nil, pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", t.Name)
 	}
-	return t, nil
+	return t, requireCurrent(t, t.OutdatedIndex())
+}
+
+// requireCurrent refuses a table with an index whose keys this program does not find; nil: it has none.
+func requireCurrent(t *catalog.TableDescriptor, outdated *catalog.IndexDescriptor) error {
+	if outdated == nil {
+		return nil
+	}
+	e := pgerror.New(pgerror.ObjectNotInPrerequisite, "the keys of index \"%s\" were made by other rules of its collation than those of this server", outdated.Name).
+		WithHint("REINDEX TABLE " + keyword.QuoteIdent(t.Schema) + "." + keyword.QuoteIdent(t.Name) + " makes them anew.")
+	e.Schema, e.Table = t.Schema, t.Name
+	return e
 }
 
 // insertBinder binds one INSERT.

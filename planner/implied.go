@@ -22,7 +22,7 @@ type prover struct {
 // usable reports whether an index contains all rows of a scan that pass the conditions.
 func (p *physical) usable(s *scanRel, i int, conds []expr.Scalar) bool {
 	ix := &s.table.Indexes[i]
-	if ix.State != catalog.IndexPublic {
+	if ix.State != catalog.IndexPublic || s.table.Outdated(ix) {
 		return false
 	}
 	if ix.Where == nil {

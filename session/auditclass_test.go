@@ -18,7 +18,7 @@ import (
 const unwritten = `
 	Query Insert Update Delete Merge Copy DeclareCursor Fetch CloseCursor Explain Prepare Execute Deallocate Begin Commit Rollback
 	Savepoint ReleaseSavepoint RollbackTo SetTransaction SetConstraints Show Discard Listen Unlisten Notify NotifyObserver
-	WaitObserver Analyze Vacuum LockTable Checkpoint`
+	WaitObserver Analyze Vacuum Reindex LockTable Checkpoint`
 
 // unsupported are those that percodb does not have.
 const unsupported = `
@@ -26,7 +26,7 @@ const unsupported = `
 	CreateAccessMethod CreateCast CreateConversion CreateEventTrigger CreateExtension CreateForeignTable CreateFunction
 	CreateLanguage CreateRule CreateStatistics CreateSubscription CreateTablespace CreateTransform
 	CreateTrigger DataWrapper Define Do ImportForeignSchema Load MoveAll OperatorClass OperatorFamily PreparedTransaction Publication
-	Reindex ReturnStatement SecurityLabel Server UserMapping`
+	ReturnStatement SecurityLabel Server UserMapping`
 
 // Goal: every statement that changes the schema, roles, privileges or the system has a class. Method: the statements of the syntax tree are
 // read from its source; one that stands in no list fails.

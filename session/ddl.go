@@ -185,6 +185,8 @@ func mustBeAlone(tree ast.Statement, block bool) error {
 		}
 	case *ast.Vacuum:
 		what = "VACUUM"
+	case *ast.Reindex:
+		what = ddl.ReindexesAlone(n)
 	case *ast.CreateObserver:
 		if n.From == "BEGINNING" {
 			what = "CREATE OBSERVER ... FROM BEGINNING"

@@ -19,7 +19,6 @@ func (p *parser) foreignStatement(word kw.Word, pos ast.Pos) ast.Statement {
 		lacks("Call a function with SELECT.")
 		return p.callProcedure(pos)
 	case kw.Reindex:
-		lacks("percodb keeps its storage in order by itself.")
 		return p.reindex(pos)
 	case kw.Cluster:
 		lacks("percodb keeps its storage in order by itself.")

@@ -69,7 +69,7 @@ func (s *scan) emitDefined(d *catalog.TypeDescriptor, t types.Type) error {
 	cols := []col{
 		{"oid", oid(info.OID)}, {"typname", text(name)}, {"typnamespace", oid(schemaOID(s.Resolver, d.Schema))},
 		{"typowner", oid(d.OwnerOID())}, {"typlen", num(info.Len)}, {"typbyval", boolean(byValue(info))}, {"typcategory", letter(byte(info.Category))},
-		{"typisdefined", boolean(true)}, {"typdelim", text(",")}, {"typelem", oid(info.Elem)}, {"typarray", oid(info.Array)},
+		{"typisdefined", boolean(true)}, {"typdelim", letter(t.Delimiter())}, {"typelem", oid(info.Elem)}, {"typarray", oid(info.Array)},
 		{"typalign", letter(alignment(info))}, {"typstorage", letter(storage(info))},
 		{"typtypmod", num(-1)},
 	}

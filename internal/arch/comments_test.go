@@ -81,7 +81,7 @@ var (
 // otherWords are words with capitals inside that are not identifiers of the repository.
 var otherWords = map[string]bool{
 	"KiB": true, "MiB": true, "GiB": true,
-	"PostgreSQL": true, "MariaDB": true, "TiDB": true, "TiKV": true,
+	"PostgreSQL": true, "MariaDB": true, "TiDB": true, "TiKV": true, "OpenPGP": true, "GnuPG": true,
 	"P1Y2M3DT4H5M6": true, // a duration of ISO 8601
 	"gRPC":          true, "HdrHistogram": true, "uPlot": true,
 	"makeObjectName": true, "FigureColname": true, // of PostgreSQL's sources

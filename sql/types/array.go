@@ -16,6 +16,7 @@ type arrayReader struct {
 	elem  Type
 	f     *Format
 	buf   []byte // of the element being read
+	delim byte
 }
 
 func (r *arrayReader) malformed(detail string, args ...any) error {
@@ -33,7 +34,7 @@ func (r *arrayReader) skipSpace() {
 }
 
 func parseArray(elem Type, s string, f *Format) (Datum, error) {
-	r := &arrayReader{whole: s, rest: s, elem: elem, f: f}
+	r := &arrayReader{whole: s, rest: s, elem: elem, f: f, delim: elem.Delimiter()}
 	dims, err := r.bounds()
 	if err != nil {
 		return Null, err
@@ -250,7 +251,7 @@ func (c *braceCounter) next(b byte) (done bool, err error) {
 		return false, c.open()
 	case '}':
 		return c.close()
-	case arrayDelimiter:
+	case c.r.delim:
 		return false, c.delimit()
 	}
 	if !isSpace(b) {
@@ -301,7 +302,7 @@ func (c *braceCounter) delimit() error {
 	case elementStarted, quoteDone:
 		c.state = elementDelimited
 	default:
-		return c.unexpected(arrayDelimiter)
+		return c.unexpected(c.r.delim)
 	}
 	c.elems[c.level-1]++
 	c.count[c.dims-1]++
@@ -326,7 +327,7 @@ func (p *elementPlace) offset() int {
 
 // elements reads the contents, whose structure braces has checked, into n elements.
 func (r *arrayReader) elements(dims []Dim, n int) ([]Datum, error) {
-	if n > strings.Count(r.rest, string(arrayDelimiter))+1 {
+	if n > strings.Count(r.rest, string(r.delim))+1 {
 		return nil, r.malformed("")
 	}
 	elems := make([]Datum, n)
@@ -396,7 +397,7 @@ func (r *arrayReader) element(p *elementPlace) (text string, plain, last bool, a
 				return string(b[:kept]), plain, true, at, nil
 			}
 			p.index[p.level-1]++
-		case c == arrayDelimiter:
+		case c == r.delim:
 			if at < 0 {
 				at = p.offset()
 			}
@@ -414,8 +415,13 @@ func (r *arrayReader) element(p *elementPlace) (text string, plain, last bool, a
 	return "", false, false, 0, r.malformed("")
 }
 
-// arrayDelimiter separates elements.
-const arrayDelimiter = ','
+// Delimiter separates the elements of arrays of t.
+func (t Type) Delimiter() byte {
+	if t.Underlying().OID == OIDBox {
+		return ';'
+	}
+	return ','
+}
 
 func appendArray(dst []byte, a *Array, elem Type, f *Format) []byte {
 	if !elem.Valid() {
@@ -442,7 +448,7 @@ func appendSubArrays(dst []byte, elems []Datum, dims []Dim, elem Type, f *Format
 	size := len(elems) / int(dims[0].Len)
 	for i := 0; i < len(elems); i += size {
 		if i > 0 {
-			dst = append(dst, arrayDelimiter)
+			dst = append(dst, elem.Delimiter())
 		}
 		dst = appendSubArrays(dst, elems[i:i+size], dims[1:], elem, f)
 	}
@@ -450,10 +456,11 @@ func appendSubArrays(dst []byte, elems []Datum, dims []Dim, elem Type, f *Format
 }
 
 func appendElements(dst []byte, elems []Datum, elem Type, f *Format) []byte {
+	delim := elem.Delimiter()
 	dst = append(dst, '{')
 	for i, d := range elems {
 		if i > 0 {
-			dst = append(dst, arrayDelimiter)
+			dst = append(dst, delim)
 		}
 		if d.IsNull() {
 			dst = append(dst, "NULL"...)
@@ -461,19 +468,19 @@ func appendElements(dst []byte, elems []Datum, elem Type, f *Format) []byte {
 		}
 		start := len(dst)
 		dst = AppendText(dst, d, elem, f)
-		if needsArrayQuotes(dst[start:]) {
+		if needsArrayQuotes(dst[start:], delim) {
 			dst = quoteFrom(dst, start, `\`)
 		}
 	}
 	return append(dst, '}')
 }
 
-func needsArrayQuotes(b []byte) bool {
+func needsArrayQuotes(b []byte, delim byte) bool {
 	if len(b) == 0 || len(b) == 4 && strings.EqualFold(string(b), "NULL") {
 		return true
 	}
 	for _, c := range b {
-		if c == '"' || c == '\\' || c == '{' || c == '}' || c == arrayDelimiter || isSpace(c) {
+		if c == '"' || c == '\\' || c == '{' || c == '}' || c == delim || isSpace(c) {
 			return true
 		}
 	}
