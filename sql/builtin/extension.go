@@ -36,9 +36,11 @@ var extensionList = sync.OnceValue(func() []*Extension {
 		{Name: "plpgsql", Version: "1.0", Comment: "PL/pgSQL procedural language", Schema: systemSchema},
 		{Name: "pg_trgm", Version: "1.6", Comment: "text similarity measurement and index searching based on trigrams",
 			functions: trgmFuncs, operators: trgmOps},
+		{Name: "fuzzystrmatch", Version: "1.1", Comment: "determine similarities and distance between strings", functions: fuzzyFuncs},
 		{Name: "hstore", Version: "1.8", Comment: "data type for storing sets of (key, value) pairs", Types: []types.OID{types.OIDHstore},
 			functions: hstoreFuncs, operators: hstoreOps, sets: hstoreSets},
 		{Name: "pgcrypto", Version: "1.3", Comment: "cryptographic functions", functions: pgcryptoFuncs, sets: pgcryptoSets},
+		{Name: "unaccent", Version: "1.1", Comment: "text search dictionary that removes accents", functions: unaccentFuncs},
 		{Name: "uuid-ossp", Version: "1.1", Comment: "generate universally unique identifiers (UUIDs)", functions: uuidOsspFuncs},
 	}
 	slices.SortFunc(list, func(a, b *Extension) int { return strings.Compare(a.Name, b.Name) })

@@ -63,6 +63,9 @@ func (d *Dictionary) Comment() string {
 
 // Lexize returns the lexemes of a word, none for a stop word; false: the dictionary does not know it.
 func (d *Dictionary) Lexize(word string) (lexemes []string, known bool) {
+	if d == unaccentDictionary {
+		return lexizeUnaccent(word)
+	}
 	lower := strings.Map(unicode.ToLower, word)
 	if d.language != "" && len(word) > snowball.MaxBytes {
 		return []string{lower}, true

@@ -104,6 +104,9 @@ func DictionaryNamed(name string) *Dictionary {
 			return x
 		}
 	}
+	if name == unaccentDictionary.Name {
+		return unaccentDictionary
+	}
 	return nil
 }
 
@@ -123,6 +126,9 @@ func DictionaryByOID(oid uint32) *Dictionary {
 		if x.OID == oid {
 			return x
 		}
+	}
+	if oid == unaccentDictionary.OID {
+		return unaccentDictionary
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func registerTextSearchObject(oid, array OID, name, what string, oidOf func(stri
 				return Int(0), nil
 			}
 			bare := strings.ToLower(strings.Trim(s, " "))
-			if schema, rest, ok := strings.Cut(bare, "."); ok && schema == "pg_catalog" {
+			if schema, rest, ok := strings.Cut(bare, "."); ok && (schema == "pg_catalog" || rest == "unaccent") {
 				bare = rest
 			}
 			if n, ok := oidOf(strings.Trim(bare, `"`)); ok {
