@@ -137,10 +137,24 @@ func operatorClass(method string, path []string, t types.Type) (class string, by
 			return name, strings.HasSuffix(name, "_pattern_ops"), nil
 		}
 	}
+	if in, ok := extensionClasses[name]; ok && method != "brin" {
+		exists = true
+		if t.Underlying().OID == in {
+			if name == "citext_pattern_ops" {
+				return name, true, nil
+			}
+			return "", false, nil
+		}
+	}
 	if exists {
 		return "", false, pgerror.New(pgerror.DatatypeMismatch, "operator class %q does not accept data type %s", name, t.Base())
 	}
 	return "", false, pgerror.New(pgerror.UndefinedObject, "operator class %q does not exist for access method %q", path[len(path)-1], method)
+}
+
+// extensionClasses are the operator classes of extensions, by name, with their types. All but citext_pattern_ops are default ones.
+var extensionClasses = map[string]types.OID{
+	"citext_ops": types.OIDCitext, "citext_pattern_ops": types.OIDCitext, "btree_hstore_ops": types.OIDHstore, "hash_hstore_ops": types.OIDHstore,
 }
 
 // accepts reports whether an operator class for values of type in takes those of type t.

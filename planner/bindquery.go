@@ -6,6 +6,7 @@ import (
 
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -31,6 +32,9 @@ type outCol struct {
 	id   int
 	name string
 	pos  int
+	// explicit is the collation of a column to which COLLATE has given it, at collateAt; set operations take it from there.
+	explicit  *collation.Collation
+	collateAt int
 }
 
 func (q *query) ids() []int {
@@ -494,6 +498,15 @@ func (b *binder) unifySides(l, r *query, i int, op string) (types.Type, error) {
 	if err := b.retype(r, i, t, castImplicit); err != nil {
 		return t, err
 	}
-	left, right := b.column(l.cols[i].id, l.cols[i].pos), b.column(r.cols[i].id, r.cols[i].pos)
-	return commonCollation(t, []expr.Scalar{left, right}, []int{l.cols[i].pos, r.cols[i].pos})
+	t, err = commonCollation(t, []expr.Scalar{b.derivedColumn(l, i), b.derivedColumn(r, i)}, []int{l.cols[i].pos, r.cols[i].pos})
+	return t, at(err, r.cols[i].collateAt)
+}
+
+// derivedColumn is column i of a query, with the derivation of its collation.
+func (b *binder) derivedColumn(q *query, i int) *expr.Column {
+	c := b.column(q.cols[i].id, q.cols[i].pos)
+	if q.cols[i].explicit != nil {
+		c.Typ.Coll = q.cols[i].explicit
+	}
+	return c
 }

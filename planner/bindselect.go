@@ -461,7 +461,11 @@ func (sb *selectBinder) assemble() (*query, error) {
 			items.items = append(items.items, projection{id: t.id, e: t.e})
 		}
 		if i < sb.visible {
-			out.cols = append(out.cols, outCol{id: t.id, name: t.name, pos: t.pos})
+			col := outCol{id: t.id, name: t.name, pos: t.pos}
+			if c := t.e.Type().Coll; c.IsExplicit() {
+				col.explicit, col.collateAt = c, explicitAt(t.e)
+			}
+			out.cols = append(out.cols, col)
 		}
 	}
 	if len(items.items) > 0 {

@@ -207,10 +207,10 @@ func collationFor(x expr.Scalar) (expr.Scalar, error) {
 
 // recursiveCollation fails if a column of a recursive query has another collation than its non-recursive term.
 func (b *binder) recursiveCollation(name string, i int, init, step *query) error {
-	first, next := b.column(init.cols[i].id, init.cols[i].pos), b.column(step.cols[i].id, step.cols[i].pos)
+	first, next := b.derivedColumn(init, i), b.derivedColumn(step, i)
 	c, err := inputCollation([]expr.Scalar{first, next}, nil)
-	if err != nil || c.Undetermined() || c.Plain() == first.Typ.Coll {
-		return err
+	if err != nil || c.Undetermined() || c.Plain() == first.Typ.Coll.Plain() {
+		return at(err, step.cols[i].collateAt)
 	}
 	return pgerror.New(collationMismatch, "recursive query \"%s\" column %d has collation \"%s\" in non-recursive term but collation \"%s\" overall",
 		name, i+1, first.Typ.Coll, c).

@@ -95,6 +95,9 @@ func (c *Collation) Explicit() *Collation {
 	return c.explicit
 }
 
+// IsExplicit reports whether COLLATE derived c.
+func (c *Collation) IsExplicit() bool { return c != nil && c.state == explicit }
+
 // String returns the name.
 func (c *Collation) String() string {
 	if c == nil {
