@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -203,36 +204,52 @@ func (b *builder) copyCheck(ctx context.Context, check catalog.CheckDescriptor) 
 
 // copyIndex makes an index like that of the other table, with a name of its own.
 func (b *builder) copyIndex(ctx context.Context, s *likeSource, from *catalog.IndexDescriptor, id uint32) (catalog.IndexDescriptor, error) {
-	oid, err := b.ch.NewID(ctx)
-	if err != nil {
-		return catalog.IndexDescriptor{}, err
-	}
-	ix := *from
-	ix.ID, ix.OID, ix.State, ix.Columns, ix.Include = id, uint32(oid), catalog.IndexPublic, nil, nil
-	if !s.has("COMMENTS") {
-		ix.Comment = ""
-	}
+	n := &ast.CreateIndex{Unique: from.Unique}
 	var names []string
-	column := func(id uint32) uint32 {
-		name := s.t.Columns[s.t.Ordinal(id)].Name
-		names = append(names, name)
-		return b.t.Columns[b.t.ColumnNamed(name)].ID
-	}
-	for _, c := range from.Columns {
-		c.ColumnID = column(c.ColumnID)
-		ix.Columns = append(ix.Columns, c)
+	for _, key := range from.Columns {
+		c := ast.IndexColumn{Name: s.t.ColumnAt(s.t.Ordinal(key.ColumnID)).Name}
+		if x := s.t.ColumnAt(s.t.Ordinal(key.ColumnID)).Expr; x != nil {
+			e, err := sql.ParseExpr(x.SQL)
+			if err != nil {
+				return catalog.IndexDescriptor{}, err
+			}
+			c = ast.IndexColumn{Expr: e}
+		}
+		names = appendIndexName(names, &c)
+		n.Columns = append(n.Columns, c)
 	}
 	for _, id := range from.Include {
-		ix.Include = append(ix.Include, column(id))
+		c := ast.IndexColumn{Name: s.t.ColumnAt(s.t.Ordinal(id)).Name}
+		names = appendIndexName(names, &c)
+		n.Include = append(n.Include, c)
+	}
+	if from.Where != nil {
+		var err error
+		if n.Where, err = sql.ParseExpr(from.Where.SQL); err != nil {
+			return catalog.IndexDescriptor{}, err
+		}
 	}
 	switch {
 	case id == b.t.Primary.ID:
-		ix.Name = chooseName(b.t.Name, "", "pkey", b.taken)
-	case ix.Constraint:
-		ix.Name = chooseName(b.t.Name, joinColumns(names), "key", b.taken)
+		n.Name = chooseName(b.t.Name, "", "pkey", b.taken)
+	case from.Constraint:
+		n.Name = chooseName(b.t.Name, joinColumns(names), "key", b.taken)
 	default:
-		ix.Name = chooseName(b.t.Name, joinColumns(names), "idx", b.taken)
+		n.Name = chooseName(b.t.Name, joinColumns(names), "idx", b.taken)
 	}
-	b.pending[ix.Name] = true
+	b.pending[n.Name] = true
+	ix, err := b.newIndex(ctx, b.t, n)
+	if err != nil {
+		return ix, err
+	}
+	ix.ID, ix.Constraint, ix.Options = id, from.Constraint, from.Options
+	if s.has("COMMENTS") {
+		ix.Comment = from.Comment
+	}
+	for i := range ix.Columns {
+		key := from.Columns[i]
+		key.ColumnID = ix.Columns[i].ColumnID
+		ix.Columns[i] = key
+	}
 	return ix, nil
 }
