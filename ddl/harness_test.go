@@ -171,6 +171,9 @@ func (s *session) Progress(_ string, rows int64) {
 	}
 }
 
+func (s *session) State(context.Context, types.OID, bool) (int64, bool, error) {
+	return 0, false, nil
+}
 func (s *session) LastVal(context.Context) (int64, error)               { return 0, nil }
 func (s *session) CurrVal(context.Context, types.OID) (int64, error)    { return 0, nil }
 func (s *session) SetVal(context.Context, types.OID, int64, bool) error { return nil }

@@ -17,8 +17,8 @@ const (
 )
 
 // ticksPerCheck is the number of rows between two checks of the context. A check is an atomic load and a call; a row
-// costs some hundred nanoseconds, so a cancel is noticed well within a millisecond.
-const ticksPerCheck = 256
+// costs some hundred nanoseconds, and tens of milliseconds where it calls functions of users: a cancel is noticed within some of them.
+const ticksPerCheck = 16
 
 // execution is the state that all operators of one tree share: the runtime of the current run, the expression context,
 // the memory account, and the shared subtrees (WITH items, work tables, subqueries). Not safe for concurrent use.

@@ -55,6 +55,9 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 		return nil, sc.withoutOver(f, e)
 	}
 	if e.Distinct || e.Filter != nil || len(e.OrderBy) > 0 || e.Star {
+		if err := sc.mustExist(f, e); err != nil {
+			return nil, err
+		}
 		return nil, notAggregate(f.String(), e)
 	}
 	if e.Variadic {
@@ -162,6 +165,16 @@ func (b *binder) funcName(e *ast.Call) (builtin.FuncName, error) {
 		full += "." + part
 	}
 	return builtin.FuncName{}, pgerror.New(pgerror.UndefinedFunction, "function %s does not exist", full).At(int(e.Pos))
+}
+
+// mustExist refuses a call of a function that there is not.
+func (sc *scope) mustExist(f builtin.FuncName, e *ast.Call) error {
+	_, ts, err := sc.args(e.Args)
+	if err != nil || f.IsSet() {
+		return err
+	}
+	_, err = f.Resolve(ts)
+	return at(err, int(e.Pos))
 }
 
 func notAggregate(name string, e *ast.Call) error {

@@ -104,7 +104,7 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 	case catalog.KindView:
 		return b.view(sc, table, t, alias)
 	case catalog.KindSequence:
-		return nil, pgerror.Unsupported("reading a sequence as a table", "Use nextval, currval or lastval.").At(int(t.Name.Pos))
+		return b.sequenceTable(sc, table, t, alias)
 	}
 	if table.Materialized && !table.Populated && b.unpopulated == "" {
 		b.unpopulated = table.Name

@@ -69,6 +69,8 @@ func (b *binder) lockTargets(dst []*scanRel, it *nsItem, strength string) ([]*sc
 	case it.scan != nil:
 		it.scan.need.Privileges |= acl.Update
 		return append(dst, it.scan), b.restrict(it.scan, catalog.PolicyUpdate)
+	case it.sequence:
+		return nil, pgerror.New(pgerror.WrongObjectType, "cannot lock rows in sequence \"%s\"", it.alias)
 	case it.query == nil:
 		return dst, nil
 	case it.query.combined:

@@ -86,6 +86,7 @@ type nsItem struct {
 	rel           bool    // may be named as a qualifier
 	given         bool    // its columns are parameters
 	open          bool    // its columns may be named without one
+	sequence      bool    // it is the row of a sequence
 	work          bool    // the reference of a recursive term to its own query
 	scan          *scanRel
 	query         *query                   // of a subquery or view

@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"slices"
-
 	"github.com/percodb/percodb/planner/expr"
 )
 
@@ -150,23 +148,6 @@ func extended(r rel, id int) bool {
 	return true
 }
 
-// flattenLateral makes plain joins of LATERAL ones whose right side names the left one's columns in conditions only.
-func (p *physical) flattenLateral(r rel) rel {
-	if !p.b.laterals {
-		return r
-	}
-	mapInputs(r, p.flattenLateral)
-	j, ok := r.(*joinRel)
-	if !ok || !j.lateral || isGate(j) || j.kind != InnerJoin && j.kind != LeftJoin {
-		return r
-	}
-	right, on, ok := p.decorrelate(j.right, freeColumns(j.right))
-	if !ok || len(on) == 0 || hasVolatile(right) || j.kind == LeftJoin && !isPlainScan(right) {
-		return r
-	}
-	return &joinRel{kind: j.kind, left: j.left, right: right, on: append(slices.Clone(j.on), on...)}
-}
-
 // hasVolatile reports whether an expression below r is to be evaluated for each pair of rows.
 func hasVolatile(r rel) bool {
 	found := false
@@ -181,90 +162,4 @@ func isPlainScan(r rel) bool {
 	}
 	_, ok := r.(*scanRel)
 	return ok
-}
-
-// decorrelate takes the conditions that name outer columns out of a subquery's filters, so that they
-// become the join's. False where outer columns are named elsewhere.
-func (p *physical) decorrelate(r rel, free colSet) (rel, []expr.Scalar, bool) {
-	if free.empty() {
-		return r, nil, true
-	}
-	var on []expr.Scalar
-	out, ok := pullUp(r, free, &on)
-	if !ok {
-		return r, nil, false
-	}
-	return out, on, true
-}
-
-// pullUp copies the part of the tree it changes, so that a failed attempt leaves the tree alone.
-func pullUp(r rel, free colSet, on *[]expr.Scalar) (rel, bool) {
-	switch r := r.(type) {
-	case *filterRel:
-		in, ok := pullUp(r.input, free, on)
-		if !ok {
-			return r, false
-		}
-		var stay []expr.Scalar
-		for _, c := range r.conds {
-			switch {
-			case !used(c).intersects(free):
-				stay = append(stay, c)
-			case expr.HasSubquery(c) || expr.Volatile(c):
-				return r, false
-			default:
-				*on = append(*on, c)
-			}
-		}
-		return keep(in, stay), true
-	case *projectRel:
-		for i := range r.items {
-			if used(r.items[i].e).intersects(free) {
-				return r, false
-			}
-		}
-		in, ok := pullUp(r.input, free, on)
-		return &projectRel{input: in, items: r.items}, ok
-	case *sortRel:
-		in, ok := pullUp(r.input, free, on)
-		return in, ok
-	case *scanRel:
-		scan := *r
-		scan.conds = nil
-		for _, c := range r.conds {
-			switch {
-			case !used(c).intersects(free):
-				scan.conds = append(scan.conds, c)
-			case expr.HasSubquery(c) || expr.Volatile(c):
-				return r, false
-			default:
-				*on = append(*on, c)
-			}
-		}
-		return &scan, true
-	case *joinRel:
-		if r.kind != InnerJoin || r.lateral {
-			return r, !freeColumns(r).intersects(free)
-		}
-		j := &joinRel{kind: r.kind}
-		var ok bool
-		if j.left, ok = pullUp(r.left, free, on); !ok {
-			return r, false
-		}
-		if j.right, ok = pullUp(r.right, free, on); !ok {
-			return r, false
-		}
-		for _, c := range r.on {
-			switch {
-			case !used(c).intersects(free):
-				j.on = append(j.on, c)
-			case expr.HasSubquery(c) || expr.Volatile(c):
-				return r, false
-			default:
-				*on = append(*on, c)
-			}
-		}
-		return j, true
-	}
-	return r, !freeColumns(r).intersects(free)
 }

@@ -46,8 +46,7 @@ func (c *copyCommands) table(ctx context.Context, n *ast.Copy) (*catalog.TableDe
 		return nil, nil, pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", n.Table.Name).At(n.Table.Position())
 	}
 	if t.Kind != catalog.KindTable {
-		e := pgerror.New(pgerror.WrongObjectType, "cannot copy from or to %q: it is not a table", t.Name)
-		return nil, nil, e.WithHint("Try the COPY (SELECT ...) TO variant.")
+		return nil, nil, notCopied(t, n.From)
 	}
 	if t.Materialized {
 		if n.From {
@@ -77,6 +76,27 @@ func (c *copyCommands) table(ctx context.Context, n *ast.Copy) (*catalog.TableDe
 		ordinals = append(ordinals, i)
 	}
 	return t, ordinals, nil
+}
+
+// notCopied is the error of COPY with a relation that is no table.
+func notCopied(t *catalog.TableDescriptor, from bool) error {
+	kind := "non-table relation"
+	switch t.Kind {
+	case catalog.KindView:
+		kind = "view"
+	case catalog.KindSequence:
+		kind = "sequence"
+	}
+	switch {
+	case !from && t.Kind == catalog.KindSequence:
+		return pgerror.New(pgerror.WrongObjectType, "cannot copy from sequence %q", t.Name)
+	case !from:
+		return pgerror.New(pgerror.WrongObjectType, "cannot copy from %s %q", kind, t.Name).WithHint("Try the COPY (SELECT ...) TO variant.")
+	case t.Kind == catalog.KindView:
+		return pgerror.New(pgerror.WrongObjectType, "cannot copy to view %q", t.Name).
+			WithHint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.")
+	}
+	return pgerror.New(pgerror.WrongObjectType, "cannot copy to %s %q", kind, t.Name)
 }
 
 // from is COPY FROM STDIN.

@@ -98,6 +98,20 @@ func (q *sequences) LastVal(ctx context.Context) (int64, error) {
 	return value, q.may(ctx, t, acl.Usage|acl.Select, false)
 }
 
+// State implements builtin.Sequences.
+func (q *sequences) State(ctx context.Context, oid types.OID, check bool) (last int64, called bool, err error) {
+	t, err := q.find(ctx, oid)
+	if err != nil {
+		return 0, false, err
+	}
+	if check {
+		if err := q.may(ctx, t, acl.Usage|acl.Select|acl.Update, false); err != nil {
+			return 0, false, err
+		}
+	}
+	return q.tx.catalog.LastVal(ctx, t)
+}
+
 // SetVal implements builtin.Sequences.
 func (q *sequences) SetVal(ctx context.Context, oid types.OID, value int64, called bool) error {
 	t, err := q.find(ctx, oid)

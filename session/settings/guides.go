@@ -95,11 +95,13 @@ func resourceGuides() []*definition {
 	return []*definition{
 		{name: "backend_flush_after", initial: "0", check: memory(8<<10, 0, 256).check},
 		{name: "commit_siblings", initial: "5", check: integers(0, 1000).check},
+		{name: "default_toast_compression", initial: "pglz", check: checkEnum("lz4", "pglz")},
 		{name: "effective_io_concurrency", initial: "1", check: integers(0, 1000).check},
 		{name: "gin_fuzzy_search_limit", initial: "0", check: integers(0, 2147483647).check},
 		{name: "gin_pending_list_limit", initial: "4MB", check: memory(1<<10, 64, 2147483647).check},
 		{name: "maintenance_io_concurrency", initial: "10", check: integers(0, 1000).check},
 		{name: "max_parallel_maintenance_workers", initial: "2", check: integers(0, 1024).check},
+		{name: "max_stack_depth", initial: "2MB", check: memory(1<<10, 100, 2147483647).check, super: true},
 		{name: "min_parallel_index_scan_size", initial: "512kB", check: memory(8<<10, 0, 715827882).check},
 		{name: "min_parallel_table_scan_size", initial: "8MB", check: memory(8<<10, 0, 715827882).check},
 		{name: "temp_buffers", initial: "8MB", check: memory(8<<10, 100, 1073741823).check},

@@ -91,6 +91,9 @@ type Cursors interface {
 
 // Sequences implements the sequence functions. Relations are regclass values, by OID.
 type Sequences interface {
+	// State returns the value that a sequence handed out last, or will hand out first if called is false. check: the role must have a privilege
+	// on it.
+	State(ctx context.Context, sequence types.OID, check bool) (last int64, called bool, err error)
 	NextVal(ctx context.Context, sequence types.OID) (int64, error)
 	CurrVal(ctx context.Context, sequence types.OID) (int64, error)
 	LastVal(ctx context.Context) (int64, error)

@@ -71,6 +71,7 @@ func systemFuncs() []decl {
 		{sig: "pg_is_other_temp_schema(oid) bool", flags: stable, fn: constant(types.Bool(false))}, // Those of others are not seen.
 		{sig: "current_setting(text) text", flags: stable, fn: session(currentSetting)},
 		{sig: "current_setting(text,bool) text", flags: stable, fn: session(currentSetting)},
+		{sig: "pg_sequence_last_value(regclass) int8", flags: volatile, fn: sequenceLast},
 		{sig: "pg_settings_get_flags(text) text[]", flags: stable, fn: session(settingFlags)},
 		{sig: "set_config(text,text,bool) text", flags: volatile | nonStrict, fn: session(setConfig)},
 		{sig: "pg_backend_pid() int4", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
