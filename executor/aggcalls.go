@@ -177,9 +177,9 @@ func (a *aggregation) addTo(st *callState, c *aggCall, row types.Row) error {
 	}
 	switch {
 	case st.rows != nil:
-		before := st.rows.buf.held
+		before := st.rows.rows.buf.held
 		err := st.rows.add(a.ex.ev.Ctx, row, c.args)
-		a.kept += st.rows.buf.held - before
+		a.kept += st.rows.rows.buf.held - before
 		return err
 	case st.seen != nil:
 		before := st.seen.keys.held

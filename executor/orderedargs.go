@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/percodb/percodb/sql/builtin"
@@ -13,8 +12,7 @@ import (
 type orderedArgs struct {
 	ex      *execution
 	order   *ordering
-	buf     rowBuffer
-	items   []sorted
+	rows    sortList
 	key     types.Row // scratch
 	n       int64     // rows taken
 	spilled *spill    // nil: all are in memory
@@ -23,7 +21,7 @@ type orderedArgs struct {
 
 func newOrderedArgs(ex *execution, c *aggCall) *orderedArgs {
 	return &orderedArgs{
-		ex: ex, order: &c.order, buf: rowBuffer{mem: &ex.mem}, key: make(types.Row, len(c.order.keys)+len(c.Args)),
+		ex: ex, order: &c.order, rows: newSortList(ex, &c.order), key: make(types.Row, len(c.order.keys)+len(c.Args)),
 		mayNot: !storable(append(c.types[:len(c.types):len(c.types)], c.order.types...)),
 	}
 }
@@ -34,33 +32,16 @@ func (r *orderedArgs) add(ctx context.Context, row, args types.Row) error {
 		return err
 	}
 	copy(r.key[len(r.order.keys):], args)
-	if !r.mayNot && r.ex.mem.crowded(r.buf.held) {
+	if !r.mayNot && r.ex.mem.crowded(r.rows.buf.held) {
 		if err := r.spill(ctx); err != nil {
 			return err
 		}
 	}
-	kept, err := r.buf.keep(r.key)
-	if err != nil {
+	if err := r.rows.add(nil, r.key); err != nil {
 		return err
 	}
-	if err := r.buf.book(sortedBytes); err != nil {
-		return err
-	}
-	r.items = append(r.items, sorted{prefix: r.order.prefix(kept), seq: len(r.items), key: kept})
 	r.n++
 	return nil
-}
-
-func (r *orderedArgs) sort(ctx context.Context) error {
-	return sortPolled(ctx, r.items, func(a, b sorted) int {
-		if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
-			return c
-		}
-		if c := r.order.compare(a.key, b.key); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.seq, b.seq)
-	})
 }
 
 // spill writes the rows in memory to the file, as a sorted run.
@@ -70,15 +51,13 @@ func (r *orderedArgs) spill(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := r.sort(ctx); err != nil {
+	if err := r.rows.sort(ctx); err != nil {
 		return err
 	}
-	if err := r.spilled.write(ctx, r.items); err != nil {
+	if err := r.spilled.write(ctx, &r.rows); err != nil {
 		return err
 	}
-	clear(r.items)
-	r.items = r.items[:0]
-	r.buf.reset()
+	r.rows.reset()
 	return nil
 }
 
@@ -98,11 +77,11 @@ func (r *orderedArgs) each(ctx context.Context, visit func(row types.Row) error)
 			}
 		}
 	}
-	if err := r.sort(ctx); err != nil {
+	if err := r.rows.sort(ctx); err != nil {
 		return err
 	}
-	for i := range r.items {
-		if err := r.visit(ctx, r.items[i].key, visit); err != nil {
+	for i := range r.rows.len() {
+		if err := r.visit(ctx, r.rows.row(i), visit); err != nil {
 			return err
 		}
 	}
@@ -118,8 +97,7 @@ func (r *orderedArgs) visit(ctx context.Context, row types.Row, visit func(types
 
 // release drops the rows.
 func (r *orderedArgs) release() error {
-	r.buf.release()
-	r.items = nil
+	r.rows.release()
 	if r.spilled == nil {
 		return nil
 	}

@@ -21,6 +21,9 @@ type ordering struct {
 	at    []int // positions of the keys in a stored row
 	// width is the number of key columns in front of the stored row.
 	width int
+	// Prefixes contain the first parts keys, of which the first whole ones without loss.
+	prefixed     [maxPrefixed]prefixed
+	parts, whole int
 }
 
 // newOrdering makes an ordering over rows of computed keys.
@@ -34,6 +37,7 @@ func newOrdering(keys []planner.SortKey) ordering {
 		o.kinds[i] = o.types[i].KindOf()
 		o.at[i] = i
 	}
+	o.initPrefix()
 	return o
 }
 
@@ -108,55 +112,154 @@ func (o *ordering) compareValues(i int, a, b types.Datum) int {
 	return types.Compare(a, b, o.types[i])
 }
 
-// prefix maps the first key to a number whose order agrees with compare if two numbers differ: most comparisons of a
-// sort end there, on a word next to the row's address.
-func (o *ordering) prefix(stored types.Row) uint64 {
-	if len(o.at) == 0 {
-		return 0
-	}
-	d := stored[o.at[0]]
-	if d.IsNull() {
-		if o.keys[0].NullsFirst {
-			return 0
+// sortPrefix is the beginning of a row's key in a form that is compared as a number of 128 bits.
+type sortPrefix struct{ high, low uint64 }
+
+func (p sortPrefix) compare(q sortPrefix) int {
+	switch {
+	case p.high != q.high:
+		if p.high < q.high {
+			return -1
 		}
-		return math.MaxUint64
+		return 1
+	case p.low < q.low:
+		return -1
+	case p.low > q.low:
+		return 1
 	}
-	p, ok := o.valuePrefix(d)
-	if !ok {
-		// Every value lies between the NULLs at both ends.
-		return math.MaxUint64 / 2
+	return 0
+}
+
+const (
+	sortPrefixBits = 128
+	// maxPrefixed is how many keys a prefix can contain.
+	maxPrefixed = 4
+)
+
+// prefixed says how prefixes contain a key: a bit that distinguishes NULLs, and then the first bits of the value's width.
+type prefixed struct {
+	kind        types.Kind
+	width, bits uint8
+}
+
+// initPrefix decides which keys prefixes contain: the first ones of which nothing is cut off, and the beginning of the next.
+func (o *ordering) initPrefix() {
+	left := sortPrefixBits
+	for i := range min(len(o.keys), maxPrefixed) {
+		part, whole := prefixedType(o.types[i], o.kinds[i])
+		if part.bits == 0 || left < 16 {
+			return
+		}
+		left--
+		if int(part.bits) > left {
+			part.bits, whole = uint8(left), false
+		}
+		left -= int(part.bits)
+		o.prefixed[i] = part
+		if o.parts = i + 1; !whole {
+			return
+		}
+		o.whole = i + 1
 	}
-	if o.keys[0].Desc {
-		return ^p
+}
+
+// prefixedType returns how a type is contained in prefixes, and whether values with the same bits are equal. Types without bits are
+// not contained.
+func prefixedType(typ types.Type, kind types.Kind) (p prefixed, whole bool) {
+	t := typ.Underlying()
+	switch t.OID {
+	case types.OIDText, types.OIDVarchar, types.OIDName, types.OIDBytea, types.OIDUUID:
+		if t.Coll.ByBytes() {
+			return prefixed{types.KindBytes, sortPrefixBits - 1, sortPrefixBits - 1}, false
+		}
+		return prefixed{}, false
+	case types.OIDInt2:
+		return prefixed{types.KindInt, 16, 16}, true
+	case types.OIDInt4:
+		return prefixed{types.KindInt, 32, 32}, true
+	}
+	switch kind {
+	case types.KindInt, types.KindFloat:
+		return prefixed{kind, 64, 64}, true
+	case types.KindBool:
+		return prefixed{kind, 1, 1}, true
+	case types.KindDecimal:
+		return prefixed{kind, 64, 64}, false
+	}
+	return prefixed{}, false
+}
+
+// prefix returns a number whose order agrees with compare if two numbers differ. If they do not, compareRest decides.
+func (o *ordering) prefix(stored types.Row) (p sortPrefix) {
+	used := uint(0)
+	for i := range o.parts {
+		part, k := o.prefixed[i], &o.keys[i]
+		d := &stored[o.at[i]]
+		bits := uint(part.bits)
+		if d.IsNull() {
+			if !k.NullsFirst {
+				p.add(sortPrefix{high: 1 << 63}, used)
+			}
+			used += 1 + bits
+			continue
+		}
+		if k.NullsFirst {
+			p.add(sortPrefix{high: 1 << 63}, used)
+		}
+		used++
+		var v sortPrefix // the value's bits come first
+		switch part.kind {
+		case types.KindInt:
+			v.high = uint64(d.Int())<<(64-part.width) ^ 1<<63
+		case types.KindBool:
+			v.high = uint64(d.Int()&1) << 63
+		case types.KindFloat:
+			v.high = floatPrefix(d.Float())
+		case types.KindDecimal:
+			v.high = floatPrefix(nearestFloat(d.Decimal()))
+		default:
+			v = bytesPrefix(d.Bytes())
+		}
+		if k.Desc {
+			v.high, v.low = ^v.high, ^v.low
+		}
+		if bits <= 64 {
+			v.high, v.low = v.high&^(1<<(64-bits)-1), 0
+		}
+		p.add(v, used)
+		used += bits
 	}
 	return p
 }
 
-func (o *ordering) valuePrefix(d types.Datum) (p uint64, ok bool) {
-	switch t := o.types[0].Underlying(); t.OID {
-	case types.OIDText, types.OIDVarchar, types.OIDName, types.OIDBytea, types.OIDUUID:
-		return bytesPrefix(d.Bytes()), t.Coll.ByBytes()
+// add adds the bits of v behind those used.
+func (p *sortPrefix) add(v sortPrefix, used uint) {
+	if used >= 64 {
+		p.low |= v.high >> (used - 64)
+		return
 	}
-	switch o.kinds[0] {
-	case types.KindInt, types.KindBool:
-		return uint64(d.Int()) ^ 1<<63, true
-	case types.KindFloat:
-		return floatPrefix(d.Float()), true
-	case types.KindDecimal:
-		return floatPrefix(nearestFloat(d.Decimal())), true
-	}
-	return 0, false
+	p.high |= v.high >> used
+	p.low |= v.low>>used | v.high<<(64-used)
 }
 
-// bytesPrefix is the first eight bytes as a number; a shorter string is filled with zeros, and may
-// tie with one that has them.
-func bytesPrefix(b []byte) uint64 {
-	if len(b) >= 8 {
-		return binary.BigEndian.Uint64(b)
+// compareRest orders two stored rows of equal prefixes.
+func (o *ordering) compareRest(a, b types.Row) int {
+	for i := o.whole; i < len(o.at); i++ {
+		if c := o.compareKey(i, a[o.at[i]], b[o.at[i]]); c != 0 {
+			return c
+		}
 	}
-	var w [8]byte
+	return 0
+}
+
+// bytesPrefix is the first sixteen bytes; a shorter string is filled with zeros, and may tie with one that has them.
+func bytesPrefix(b []byte) sortPrefix {
+	if len(b) >= 16 {
+		return sortPrefix{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+	}
+	var w [16]byte
 	copy(w[:], b)
-	return binary.BigEndian.Uint64(w[:])
+	return sortPrefix{binary.BigEndian.Uint64(w[:]), binary.BigEndian.Uint64(w[8:])}
 }
 
 // floatPrefix orders floats as PostgreSQL does: -0 equals 0, NaN is above all.

@@ -14,7 +14,7 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// Aggregates, selections of the first rows, and hash tables over a large table are computed by several goroutines, the session's own among
+// Aggregates, selections of the first rows, sorts, and hash tables over a large table are computed by several goroutines, the session's own among
 // them: each reads a part of the keys into an operator of its own, and the results are combined.
 //
 //	sharedSpans ──▶ session's goroutine: feed ─▶ hashAggregate ◀─┐
@@ -112,6 +112,8 @@ type divided struct {
 	// part makes what does the same in a worker's execution, and absorb takes over what it has got.
 	part   func(ex *execution) (part, error)
 	absorb func(ctx context.Context, from part) error
+	// finish, if given, is called by each goroutine when there is nothing left to read.
+	finish func(ctx context.Context) error
 	// attempt is called before the session's goroutine takes a part of the rows, and with begin false if they have to be read again.
 	attempt func(begin bool) error
 }
@@ -184,7 +186,7 @@ func (d *divided) readShared(ctx context.Context, reader percolator.Reader, span
 	for {
 		span, ok := spans.take()
 		if !ok {
-			return nil
+			break
 		}
 		n, err := reader.Walk(ctx, []kv.Span{span}, walk)
 		if err != nil {
@@ -194,6 +196,10 @@ func (d *divided) readShared(ctx context.Context, reader percolator.Reader, span
 			d.counted(n)
 		}
 	}
+	if d.finish != nil {
+		return d.finish(ctx)
+	}
+	return nil
 }
 
 // readParallel takes in the rows of spans with so many workers, but no more than there are processors for. done is false if that was not

@@ -49,11 +49,18 @@ func parallelTop(scan *planner.Scan, limit int) *planner.TopN {
 		Keys: []planner.SortKey{key(2, types.TInt8, true, false), key(0, types.TInt8, false, false)}}
 }
 
-// Goal: workers change nothing but the order of groups. Method: random tables and filters, aggregated, joined and selected from with up to four workers and with none; the
+// parallelSort sorts a table by group, then by value and id.
+func parallelSort(scan *planner.Scan) *planner.Sort {
+	scan.Est = planner.Estimate{Rows: 1000, Cost: 1000}
+	return &planner.Sort{Base: planner.Base{Out: scan.Out}, Input: scan, Keys: []planner.SortKey{key(1, types.TInt8, false, true), key(2, types.TInt8, true, false),
+		key(0, types.TInt8, false, false)}}
+}
+
+// Goal: workers change nothing but the order of groups. Method: random tables and filters, aggregated, joined, sorted and selected from with up to four workers and with none; the
 // memory is enough, or so little that the rows are read again without workers.
 func TestWorkersAggregateLikeOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	for round := range 120 {
+	for round := range 150 {
 		table, txn := testTable(7, 1, "id int", "g int", "v int"), newMemTxn()
 		rt := testRuntime(txn, table)
 		in := NewInserter(table, nil, nil, nil, rt)
@@ -73,18 +80,20 @@ func TestWorkersAggregateLikeOne(t *testing.T) {
 		limit := int64(rng.IntN(3))
 		some := cond(func(row types.Row) bool { return row[2].IsNull() || row[2].Int()%3 < limit })
 		whole := func() *planner.Scan { return wholeScan(table, &table.Primary) }
-		plan := planOf(parallelAggregate(t, whole(), round%4 == 0, some))
-		switch round % 4 {
+		plan := planOf(parallelAggregate(t, whole(), round%5 == 0, some))
+		switch round % 5 {
 		case 2:
 			plan = planOf(parallelJoin(t, []planner.JoinKind{planner.InnerJoin, planner.LeftJoin, planner.SemiJoin, planner.AntiJoin}[rng.IntN(4)], whole(), whole(), some))
 		case 3:
 			plan = planOf(parallelTop(whole(), rng.IntN(30)))
+		case 4:
+			plan = planOf(parallelSort(whole()))
 		}
 		want, _, err := runPlan(plan, rt)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if round%4 != 3 {
+		if round%5 < 3 {
 			slices.Sort(want)
 		}
 		txn.beside = true
@@ -95,7 +104,7 @@ func TestWorkersAggregateLikeOne(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, ordered := plan.Root.(*planner.TopN); !ordered {
+			if round%5 < 3 {
 				slices.Sort(got)
 			}
 			if !slices.Equal(got, want) {

@@ -128,7 +128,7 @@ func TestSortPrefixes(t *testing.T) {
 				for _, a := range vs {
 					for _, b := range vs {
 						ra, rb := types.Row{a}, types.Row{b}
-						p, c := cmp.Compare(o.prefix(ra), o.prefix(rb)), cmp.Compare(o.compare(ra, rb), 0)
+						p, c := o.prefix(ra).compare(o.prefix(rb)), cmp.Compare(o.compare(ra, rb), 0)
 						if p != 0 && p != c {
 							t.Errorf("%v: prefixes of %s and %s compare as %d, the values as %d", typ, show(ra), show(rb), p, c)
 						}

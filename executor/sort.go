@@ -1,41 +1,32 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"unsafe"
 
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/types"
 )
 
-// sorted is one row in a sort: rows come out in order of key, then of arrival.
-type sorted struct {
-	prefix uint64
-	seq    int
-	key    types.Row // as stored by the ordering: its keys, then the row
-}
-
-const sortedBytes = int64(unsafe.Sizeof(sorted{}))
-
 // sorter orders all rows. Where the input has the order of the first Presorted keys already, it
 // sorts one run of equal first keys at a time, so that a LIMIT above need not wait for the rest.
 type sorter struct {
 	ex        *execution
+	node      *planner.Sort
 	input     Operator
+	feed      *feed // where rows come from in any order; nil: from input
 	order     ordering
 	presorted int
 
-	buf   rowBuffer
-	items []sorted
-	at    int
+	rows sortList
+	// parts are the sorted rows of workers, whose memory is booked with rows.
+	parts []sortList
 	key   types.Row // scratch: computed keys of the incoming row
 	ahead types.Row // the first row of the next run, owned by the input
 	// runKey are the presorted keys of the run at hand.
-	runKey types.Row
-	full   bool // input is exhausted
+	runKey  types.Row
+	full    bool // input is exhausted
+	partial bool // some of the rows are taken by others: what does not fit into memory ends the attempt
 	// spilled holds the run's part that has left memory; nil: there is none.
 	spilled *spill
 	mayNot  bool // some column has a type that cannot be written to a file
@@ -44,23 +35,31 @@ type sorter struct {
 }
 
 func newSorter(ex *execution, input Operator, n *planner.Sort) *sorter {
-	o := &sorter{
-		ex: ex, input: input, order: newRowOrdering(n.Keys), presorted: n.Presorted,
-		key: make(types.Row, len(n.Keys)), buf: rowBuffer{mem: &ex.mem},
-	}
+	o := &sorter{ex: ex, node: n, input: input, order: newRowOrdering(n.Keys), presorted: n.Presorted, key: make(types.Row, len(n.Keys))}
+	o.rows = newSortList(ex, &o.order)
 	o.mayNot = !storable(append(typesOf(n.Input), o.order.types...))
+	if n.Fed {
+		o.feed = newFeed(input)
+	}
 	return o
 }
 
 func (o *sorter) Open(ctx context.Context) error {
-	o.at, o.items, o.ahead, o.full, o.tempBytes = 0, o.items[:0], nil, false, 0
+	o.drop()
+	o.ahead, o.full, o.tempBytes = nil, false, 0
 	return o.input.Open(ctx)
 }
 
 func (o *sorter) Close() error {
-	o.items, o.ahead = nil, nil
-	o.buf.release()
+	o.ahead, o.parts = nil, nil
+	o.rows.release()
 	return errors.Join(o.dropSpill(), o.input.Close())
+}
+
+// drop forgets the rows in memory.
+func (o *sorter) drop() {
+	o.parts = nil
+	o.rows.reset()
 }
 
 // dropSpill gives up the file, if there is one.
@@ -83,7 +82,10 @@ func (o *sorter) spilledBytes() int64 {
 }
 
 func (o *sorter) Next(ctx context.Context) (types.Row, error) {
-	for o.at == len(o.items) {
+	for {
+		if row := o.nextSorted(); row != nil {
+			return row[o.order.width:], nil
+		}
 		if o.spilled != nil {
 			row, err := o.nextSpilled()
 			if row != nil || err != nil {
@@ -97,16 +99,31 @@ func (o *sorter) Next(ctx context.Context) (types.Row, error) {
 			return nil, err
 		}
 	}
-	row := o.items[o.at].key[o.order.width:]
-	o.at++
-	return row, nil
+}
+
+// nextSorted returns the next row of those in memory, or nil.
+func (o *sorter) nextSorted() types.Row {
+	least := &o.rows
+	for i := range o.parts {
+		if p := &o.parts[i]; p.at < p.len() && (least.at == least.len() || !least.before(p)) {
+			least = p
+		}
+	}
+	return least.next()
 }
 
 // fill reads and sorts the next run.
 func (o *sorter) fill(ctx context.Context) error {
-	o.items, o.at, o.runKey = o.items[:0], 0, nil
-	o.buf.reset()
-	for {
+	o.runKey = nil
+	o.drop()
+	if o.feed != nil {
+		all, err := o.fillFed(ctx)
+		if err != nil {
+			return err
+		}
+		o.full = all
+	}
+	for !o.full {
 		row, err := o.pull(ctx)
 		if err != nil {
 			return err
@@ -123,12 +140,7 @@ func (o *sorter) fill(ctx context.Context) error {
 			o.ahead = row
 			break
 		}
-		if !o.mayNot && o.ex.mem.crowded(o.buf.held) {
-			if err := o.spillItems(ctx); err != nil {
-				return err
-			}
-		}
-		if err := o.take(key, row); err != nil {
+		if err := o.take(ctx, key, row); err != nil {
 			return err
 		}
 	}
@@ -136,7 +148,7 @@ func (o *sorter) fill(ctx context.Context) error {
 		// The rows left in memory are the last part of the merge.
 		return o.spillItems(ctx)
 	}
-	return o.sort(ctx)
+	return o.rows.sort(ctx)
 }
 
 // pull returns the row that ended the last run, or else the input's next.
@@ -151,34 +163,88 @@ func (o *sorter) pull(ctx context.Context) (types.Row, error) {
 	return o.input.Next(ctx)
 }
 
-// sortPolled is slices.SortFunc that asks whether the statement was cancelled. After that all elements compare equal, which
-// ends the sort soon.
-func sortPolled[E any](ctx context.Context, list []E, compare func(a, b E) int) error {
-	var canceled error
-	compared := 0
-	slices.SortFunc(list, func(a, b E) int {
-		if compared++; compared%4096 == 0 && canceled == nil {
-			canceled = ctx.Err()
+// take keeps a row, with its key in front unless it is part of the row. Rows that leave too little memory go to the file first.
+func (o *sorter) take(ctx context.Context, key, row types.Row) error {
+	if !o.mayNot && o.ex.mem.crowded(o.rows.buf.held) {
+		if o.partial {
+			return errCrowded
 		}
-		if canceled != nil {
-			return 0
+		if err := o.spillItems(ctx); err != nil {
+			return err
 		}
-		return compare(a, b)
-	})
-	return canceled
+	}
+	return o.rows.add(key[:o.order.width], row)
 }
 
-// sort orders the rows in memory.
-func (o *sorter) sort(ctx context.Context) error {
-	return sortPolled(ctx, o.items, func(a, b sorted) int {
-		if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
-			return c
-		}
-		if c := o.order.compare(a.key, b.key); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.seq, b.seq)
-	})
+// fillFed reads all rows by the feed; all is false if it cannot be used at this time.
+func (o *sorter) fillFed(ctx context.Context) (all bool, err error) {
+	d := o.divided()
+	d.part, d.attempt, d.absorb = o.part, o.attempt, o.absorb
+	workers := 0
+	if o.fits() {
+		workers = o.node.Workers(o.ex.rt.Parallel)
+	}
+	all, err = o.feed.read(ctx, &d, workers)
+	o.partial = false
+	return all, err
+}
+
+// fits reports whether the rows are expected to take half of the memory at most: so much can those with a share of it keep of a share of
+// the rows.
+func (o *sorter) fits() bool {
+	const bytesPerColumn = 16 // of values of variable length
+	columns := int64(o.order.width + len(o.node.Input.Columns()))
+	return o.node.Input.Estimate().Rows*float64(sortItemBytes+columns*(datumBytes+bytesPerColumn)) < float64(o.ex.mem.limit/2)
+}
+
+// divided implements part.
+func (o *sorter) divided() divided {
+	o.feed.sink = o.takeFed
+	return divided{feed: o.feed, finish: o.finish}
+}
+
+// takeFed takes a row of the feed.
+func (o *sorter) takeFed(row types.Row) error {
+	key, err := o.order.eval(o.ex, row, o.key)
+	if err != nil {
+		return err
+	}
+	return o.take(o.ex.ev.Ctx, key, row)
+}
+
+// part sorts a part of the rows in a worker's execution.
+func (o *sorter) part(ex *execution) (part, error) {
+	input, err := ex.build(o.node.Input)
+	if err != nil {
+		return nil, err
+	}
+	w := newSorter(ex, input, o.node)
+	w.partial = true
+	return w, nil
+}
+
+// attempt is divided's.
+func (o *sorter) attempt(begin bool) error {
+	if o.partial = begin; !begin {
+		o.drop()
+	}
+	return nil
+}
+
+// finish is divided's.
+func (o *sorter) finish(ctx context.Context) error { return o.rows.sort(ctx) }
+
+// absorb is divided's: it takes over the sorted rows of a worker.
+func (o *sorter) absorb(_ context.Context, from part) error {
+	w := from.(*sorter)
+	if err := o.rows.buf.book(w.rows.buf.held); err != nil {
+		return err
+	}
+	list := w.rows
+	list.buf.mem, list.order = nil, &o.order
+	w.rows = newSortList(w.ex, &w.order)
+	o.parts = append(o.parts, list)
+	return nil
 }
 
 // spillItems sorts the rows in memory and writes them to the file.
@@ -188,15 +254,13 @@ func (o *sorter) spillItems(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := o.sort(ctx); err != nil {
+	if err := o.rows.sort(ctx); err != nil {
 		return err
 	}
-	if err := o.spilled.write(ctx, o.items); err != nil {
+	if err := o.spilled.write(ctx, &o.rows); err != nil {
 		return err
 	}
-	clear(o.items)
-	o.items = o.items[:0]
-	o.buf.reset()
+	o.rows.reset()
 	return nil
 }
 
@@ -229,28 +293,4 @@ func (o *sorter) sameRun(key types.Row) bool {
 		}
 	}
 	return true
-}
-
-// take keeps a row, with its key in front unless it is part of the row.
-func (o *sorter) take(key, row types.Row) error {
-	n := o.order.width
-	kept, err := o.buf.alloc(n + len(row))
-	if err != nil {
-		return err
-	}
-	for i := range n {
-		if kept[i], err = o.buf.datum(key[i]); err != nil {
-			return err
-		}
-	}
-	for i := range row {
-		if kept[n+i], err = o.buf.datum(row[i]); err != nil {
-			return err
-		}
-	}
-	if err := o.buf.book(sortedBytes); err != nil {
-		return err
-	}
-	o.items = append(o.items, sorted{prefix: o.order.prefix(kept), seq: len(o.items), key: kept})
-	return nil
 }

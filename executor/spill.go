@@ -40,14 +40,14 @@ func newSpill(ex *execution, order *ordering) (*spill, error) {
 	return &spill{ex: ex, order: order, file: f}, nil
 }
 
-// write appends a run.
-func (s *spill) write(ctx context.Context, items []sorted) error {
+// write appends a run, the rows of a sorted list.
+func (s *spill) write(ctx context.Context, rows *sortList) error {
 	r := &run{list: tempList{file: s.file}, seq: len(s.runs)}
-	for i := range items {
+	for i := range rows.len() {
 		if err := s.ex.tick(ctx); err != nil {
 			return err
 		}
-		if err := r.list.add(nil, items[i].key); err != nil {
+		if err := r.list.add(nil, rows.row(i)); err != nil {
 			return err
 		}
 	}
@@ -126,10 +126,10 @@ func (h *runHeap) Pop() any {
 
 func (h *runHeap) Less(i, j int) bool {
 	a, b := h.runs[i], h.runs[j]
-	if a.head.prefix != b.head.prefix {
-		return a.head.prefix < b.head.prefix
+	if c := a.head.prefix.compare(b.head.prefix); c != 0 {
+		return c < 0
 	}
-	if c := h.order.compare(a.head.key, b.head.key); c != 0 {
+	if c := h.order.compareRest(a.head.key, b.head.key); c != 0 {
 		return c < 0
 	}
 	return a.seq < b.seq

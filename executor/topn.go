@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"slices"
+	"unsafe"
 
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
@@ -30,6 +31,15 @@ type topN struct {
 	seq   int
 }
 
+// sorted is a row with its key: rows come in order of the key, then of arrival.
+type sorted struct {
+	prefix sortPrefix
+	seq    int
+	key    types.Row // as stored by the ordering: its keys, then the row
+}
+
+const sortedBytes = int64(unsafe.Sizeof(sorted{}))
+
 // place is one row of the heap.
 type place struct {
 	sorted
@@ -48,13 +58,10 @@ func (h *topHeap) Push(x any)         { h.places = append(h.places, x.(place)) }
 func (h *topHeap) Pop() any           { panic("topN never pops") }
 
 func (h *topHeap) compare(a, b *sorted) int {
-	switch {
-	case a.prefix < b.prefix:
-		return -1
-	case a.prefix > b.prefix:
-		return 1
+	if c := a.prefix.compare(b.prefix); c != 0 {
+		return c
 	}
-	if c := h.order.compare(a.key, b.key); c != 0 {
+	if c := h.order.compareRest(a.key, b.key); c != 0 {
 		return c
 	}
 	return a.seq - b.seq

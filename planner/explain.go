@@ -340,7 +340,7 @@ func (x *explainer) describeShape(n Node) string {
 		if n.Presorted > 0 {
 			s += " presorted " + strconv.Itoa(n.Presorted)
 		}
-		return s
+		return s + workers(n.Workers(x.opts.Parallel))
 	case *TopN:
 		return "TopN" + x.limit(n.Limit, n.Offset) + " by " + x.keys(n.Keys) + workers(n.Workers(x.opts.Parallel))
 	case *Limit:

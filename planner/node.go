@@ -322,6 +322,7 @@ type (
 		Keys  []SortKey
 		// Presorted is the number of leading keys by which the input is already ordered.
 		Presorted int
+		Feed
 	}
 	// TopN keeps the first Limit+Offset rows of an ordering.
 	TopN struct {

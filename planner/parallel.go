@@ -52,6 +52,9 @@ func (n *Aggregate) Workers(p Parallelism) int {
 // Workers returns how many goroutines select rows beside the session's own; 0: none.
 func (n *TopN) Workers(p Parallelism) int { return p.of(n.Feed, n.Input) }
 
+// Workers returns how many goroutines read and sort rows beside the session's own; 0: none.
+func (n *Sort) Workers(p Parallelism) int { return p.of(n.Feed, n.Input) }
+
 // Workers returns how many goroutines read the right side beside the session's own; 0: none.
 func (n *HashJoin) Workers(p Parallelism) int {
 	if in := n.Right.Estimate(); in.Cost < parallelBuild*in.Rows && p.SetupCost > 0 {
@@ -74,12 +77,23 @@ func (n *Aggregate) setFeed() {
 }
 
 // setFeed sets how a selection of the first rows takes its rows.
-func (n *TopN) setFeed() {
-	n.Feed = feedOf(n.Input)
-	for i := range n.Keys {
-		n.Fed = n.Fed && safe(n.Keys[i].Expr, true)
-		n.Parallel = n.Parallel && n.Fed && safe(n.Keys[i].Expr, false)
+func (n *TopN) setFeed() { n.Feed = feedOfOrdering(n.Input, n.Keys) }
+
+// setFeed sets how a sort takes its rows. One that begins with a part of its input takes them in order.
+func (n *Sort) setFeed() {
+	if n.Feed = (Feed{}); n.Presorted == 0 {
+		n.Feed = feedOfOrdering(n.Input, n.Keys)
 	}
+}
+
+// feedOfOrdering returns how an operator takes rows in any order to bring them into that of keys.
+func feedOfOrdering(in Node, keys []SortKey) Feed {
+	f := feedOf(in)
+	for i := range keys {
+		f.Fed = f.Fed && safe(keys[i].Expr, true)
+		f.Parallel = f.Parallel && f.Fed && safe(keys[i].Expr, false)
+	}
+	return f
 }
 
 // setFeed sets how a hash join takes the rows of its right side.

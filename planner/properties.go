@@ -51,8 +51,11 @@ func setProperties(n Node, alone bool) {
 		props.ReadsAhead = alone && !n.Fetch && !n.WholeKeys && (len(n.Spans) == 0 || len(n.Spans) == 1 && !hasEach(&n.Spans[0]))
 	case *Values:
 		props.AtMostOne = len(n.Rows) <= 1
-	case *Filter, *Project, *Limit, *Sort, *WindowAgg:
+	case *Filter, *Project, *Limit, *WindowAgg:
 		*props = n.Children()[0].base().Props
+	case *Sort:
+		*props = n.Input.base().Props
+		n.setFeed()
 	case *TopN:
 		*props = n.Input.base().Props
 		n.setFeed()
