@@ -63,9 +63,10 @@ type TableDescriptor struct {
 	Referencing []uint64             `json:",omitempty"`
 	Observers   []ObserverDescriptor `json:",omitempty"` // by ID
 	// RowSecurity: the policies decide about rows, for the owner as well if ForceRowSecurity.
-	RowSecurity      bool               `json:",omitempty"`
-	ForceRowSecurity bool               `json:",omitempty"`
-	Policies         []PolicyDescriptor `json:",omitempty"` // by name
+	RowSecurity      bool                `json:",omitempty"`
+	ForceRowSecurity bool                `json:",omitempty"`
+	Policies         []PolicyDescriptor  `json:",omitempty"` // by name
+	Triggers         []TriggerDescriptor `json:",omitempty"` // by name, in whose order they are executed
 
 	ViewQuery string   // of views and materialized views: the query's text, names qualified as of creation
 	DependsOn []uint64 // ids of the relations in ViewQuery
@@ -394,6 +395,10 @@ func (t *TableDescriptor) Clone() *TableDescriptor {
 	c.Policies = slices.Clone(t.Policies)
 	for i := range c.Policies {
 		c.Policies[i] = c.Policies[i].clone()
+	}
+	c.Triggers = slices.Clone(t.Triggers)
+	for i := range c.Triggers {
+		c.Triggers[i] = c.Triggers[i].clone()
 	}
 	c.DependsOn = slices.Clone(t.DependsOn)
 	if t.Sequence != nil {

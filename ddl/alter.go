@@ -211,6 +211,9 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 	case *ast.RenameConstraint:
 		return r.renameConstraint(ctx, t, n)
 	case *ast.TableCommand:
+		if _, trigger := triggerStates[n.Action]; trigger {
+			return r.enableTrigger(ctx, t, n)
+		}
 		return r.alterRowSecurity(ctx, t, n.Action)
 	case *ast.SetStorage:
 		if n.Action == "OWNER TO" {

@@ -104,14 +104,14 @@ func (silent) Progress(string, int64) {}
 func Handles(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
 	case *ast.AlterObject:
-		return n.Object.Role != nil || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "EXTENSION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind)
+		return n.Object.Role != nil || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind)
 	case *ast.DropObjects:
-		return n.Objects[0].Role != nil || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "EXTENSION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind)
+		return n.Objects[0].Role != nil || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind)
 	case *ast.CreateFunction, *ast.AlterFunction:
 		return true
 	case *ast.Define:
 		return n.Kind == "AGGREGATE"
-	case *ast.CreatePolicy, *ast.AlterPolicy:
+	case *ast.CreatePolicy, *ast.AlterPolicy, *ast.CreateTrigger:
 		return true
 	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.GrantRole:
 		return true
@@ -338,6 +338,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		if n.Object.Kind == "POLICY" {
 			return "ALTER POLICY", r.renamePolicy(ctx, n)
 		}
+		if n.Object.Kind == "TRIGGER" {
+			return "ALTER TRIGGER", r.renameTrigger(ctx, n)
+		}
 		if n.Object.Kind == "EXTENSION" {
 			return "ALTER EXTENSION", r.moveExtension(ctx, n.Object.Name[0], n.Change.Schema)
 		}
@@ -377,6 +380,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		if n.Objects[0].Kind == "POLICY" {
 			return "DROP POLICY", r.dropPolicy(ctx, n)
 		}
+		if n.Objects[0].Kind == "TRIGGER" {
+			return "DROP TRIGGER", r.dropTrigger(ctx, n)
+		}
 		if n.Objects[0].Kind == "EXTENSION" {
 			return "DROP EXTENSION", r.dropExtensions(ctx, n)
 		}
@@ -387,6 +393,8 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 			return "DROP " + n.Objects[0].Kind, r.dropTypes(ctx, n)
 		}
 		return "DROP ROLE", r.dropRoles(ctx, n)
+	case *ast.CreateTrigger:
+		return "CREATE TRIGGER", r.createTrigger(ctx, n)
 	case *ast.CreatePolicy:
 		return "CREATE POLICY", r.createPolicy(ctx, n)
 	case *ast.AlterPolicy:

@@ -40,7 +40,18 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 		}
 		ord = t.Ordinal(id)
 	}
+	triggers, err := triggersNaming(t, &t.Columns[ord])
+	if err != nil {
+		return err
+	}
+	if len(triggers) > 0 && !n.Cascade {
+		return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop column %s of table %s because other objects depend on it", n.Name, t.Name).
+			WithDetail("%s", triggers[0].line).WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
+	}
 	next := t.Clone()
+	for _, u := range triggers {
+		next.Triggers = slices.DeleteFunc(next.Triggers, func(g catalog.TriggerDescriptor) bool { return g.Name == u.name })
+	}
 	next.Columns = append(next.Columns[:ord], next.Columns[ord+1:]...)
 	if err := r.dropBroken(ctx, t, next, "column "+n.Name+" of table "+t.Name, n.Cascade); err != nil {
 		return err

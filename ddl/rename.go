@@ -83,6 +83,9 @@ func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *a
 	if err := renameColumnInObservers(next, n.From, n.To); err != nil {
 		return err
 	}
+	if err := renameInTriggers(next, n.From, n.To); err != nil {
+		return err
+	}
 	if err := r.renameColumnInPolicies(ctx, next, n.From, n.To); err != nil {
 		return err
 	}

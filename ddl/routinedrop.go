@@ -51,6 +51,13 @@ func (r *run) dropRoutineList(ctx context.Context, targets []*catalog.RoutineDes
 	if err != nil {
 		return err
 	}
+	triggers, err := r.triggersExecuting(ctx, targets)
+	if err != nil {
+		return err
+	}
+	for i := range triggers {
+		found.lines = append(found.lines, triggers[i].line)
+	}
 	if len(found.lines) > 0 && !cascade {
 		what := targets[0].Kind.String() + " " + r.routineSignature(targets[0])
 		e := pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop %s because other objects depend on it", what)
@@ -65,6 +72,9 @@ func (r *run) dropRoutineList(ctx context.Context, targets []*catalog.RoutineDes
 	}
 	r.noticeCascade(others)
 	if err := r.dropDependents(ctx, &found.typeDropping); err != nil {
+		return err
+	}
+	if err := r.dropTriggers(ctx, triggers); err != nil {
 		return err
 	}
 	for _, d := range targets {

@@ -177,6 +177,8 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		return r.update(ctx, t, next, false)
 	case "POLICY":
 		return r.commentPolicy(ctx, &n.Object, text)
+	case "TRIGGER":
+		return r.commentTrigger(ctx, &n.Object, text)
 	case "COLUMN":
 		return r.commentColumn(ctx, n, text)
 	case "INDEX":

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -22,6 +23,7 @@ func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow), width: len(n.Table.Columns),
 	}
 	o.init(ex, input, w, n.Returning)
+	o.triggers = newTriggers(ex, n.Table, n.Triggers, catalog.TriggerDelete)
 	if !n.Input.Properties().EachRowOnce {
 		o.seen = newRowSet(w)
 	}
@@ -53,7 +55,16 @@ func (o *deleteRows) run(ctx context.Context) error {
 		if again {
 			continue
 		}
+		if ok, err := o.triggers.before(ctx, catalog.TriggerDelete, old, nil); !ok || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if err := o.writer.delete(ctx, old); err != nil {
+			return err
+		}
+		if err := o.triggers.written(catalog.TriggerDelete, old, nil); err != nil {
 			return err
 		}
 		if err := o.changed(row); err != nil {

@@ -59,6 +59,8 @@ type Runtime struct {
 	System catalog.SystemView
 	// Changes is the source of percodb.changes.
 	Changes ChangeSource
+	// Triggers executes the functions of triggers; nil: there must be none.
+	Triggers TriggerRunner
 	// EagerUnique checks unique keys in the statement instead of at commit. It is set inside transaction blocks, where a
 	// client expects the error from the statement.
 	EagerUnique bool

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -33,6 +34,9 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error
 		policies: n.Policies,
 	}
 	o.init(ex, input, w, n.Returning)
+	if o.triggers = newTriggers(ex, n.Table, n.Triggers, catalog.TriggerInsert); o.triggers != nil && n.OnConflict != nil && n.OnConflict.DoUpdate {
+		o.triggers.events = append(o.triggers.events, catalog.TriggerUpdate)
+	}
 	if n.OnConflict != nil && !n.Direct && !ex.together {
 		w.sink.pending = map[string][]byte{}
 	}
@@ -90,6 +94,9 @@ func (o *insert) take(ctx context.Context, row types.Row) error {
 	if err := o.writer.fillRowID(ctx, o.row); err != nil {
 		return err
 	}
+	if ok, err := o.triggers.before(ctx, catalog.TriggerInsert, nil, o.row); !ok || err != nil {
+		return err
+	}
 	if err := o.pass(o.policies, o.row, false); err != nil {
 		return err
 	}
@@ -100,6 +107,9 @@ func (o *insert) take(ctx context.Context, row types.Row) error {
 		return o.conflict.add(ctx, o.row)
 	}
 	if err := o.writer.insert(ctx, o.row); err != nil {
+		return err
+	}
+	if err := o.triggers.written(catalog.TriggerInsert, nil, o.row); err != nil {
 		return err
 	}
 	return o.changed(o.row)

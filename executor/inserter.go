@@ -15,6 +15,8 @@ type Inserter struct {
 	writer *tableWriter
 	row    types.Row
 	rows   int64
+
+	triggers *triggers
 }
 
 // NewInserter prepares inserting into t, whose observers and bound index expressions are given (nil: none), under rt, whose Txn, Env, RowIDs and EagerUnique are used.
@@ -34,6 +36,17 @@ func (in *Inserter) Enforce(refs *planner.References) {
 	}
 }
 
+// Fire has the rows execute triggers: those after them when Flush is called.
+func (in *Inserter) Fire(g *planner.Triggers) {
+	in.triggers = newTriggers(&in.ex, in.writer.table, g, catalog.TriggerInsert)
+}
+
+// Begin executes the triggers before the statement.
+func (in *Inserter) Begin(ctx context.Context) error {
+	in.ex.ev.Ctx = ctx
+	return in.triggers.begin(ctx)
+}
+
 // Insert stores a full row in the order of the table's columns. A hidden rowid is NULL and is assigned here; constraints
 // are checked and index entries are written. row is not kept. A unique violation is returned here, or by the next Flush,
 // under EagerUnique, and otherwise by the commit.
@@ -46,10 +59,16 @@ func (in *Inserter) Insert(ctx context.Context, row types.Row) error {
 	if err := in.writer.fillRowID(ctx, in.row); err != nil {
 		return err
 	}
+	if ok, err := in.triggers.before(ctx, catalog.TriggerInsert, nil, in.row); !ok || err != nil {
+		return err
+	}
 	if err := in.writer.check(ctx, in.row); err != nil {
 		return err
 	}
 	if err := in.writer.insert(ctx, in.row); err != nil {
+		return err
+	}
+	if err := in.triggers.written(catalog.TriggerInsert, nil, in.row); err != nil {
 		return err
 	}
 	in.rows++
@@ -61,7 +80,10 @@ func (in *Inserter) Flush(ctx context.Context) error {
 	if err := in.writer.sink.finish(ctx); err != nil {
 		return err
 	}
-	return in.ex.keys.run(ctx)
+	if err := in.ex.keys.run(ctx); err != nil {
+		return err
+	}
+	return in.triggers.finish(ctx)
 }
 
 // Rows is the number of rows inserted.

@@ -2,7 +2,9 @@ package executor
 
 import (
 	"context"
+	"slices"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -29,6 +31,7 @@ func newMerge(ex *execution, input Operator, n *planner.Merge) *merge {
 		return a != nil && a.Matched && a.Action != doNothing, err
 	}
 	o.init(ex, input, w, nil)
+	o.triggers = newTriggers(ex, n.Table, n.Triggers, mergeEvents(n)...)
 	o.seen = newRowSet(w)
 	return o
 }
@@ -60,10 +63,13 @@ func (o *merge) run(ctx context.Context) error {
 		if a == nil || a.Action == doNothing {
 			continue
 		}
-		if err := o.act(ctx, a, row); err != nil {
+		done, err := o.act(ctx, a, row)
+		if err != nil {
 			return err
 		}
-		o.affected++
+		if done {
+			o.affected++
+		}
 	}
 }
 
@@ -82,43 +88,72 @@ func (o *merge) action(row types.Row) (*planner.MergeAction, error) {
 	return nil, nil
 }
 
-// act inserts, updates or deletes.
-func (o *merge) act(ctx context.Context, a *planner.MergeAction, row types.Row) error {
+// mergeEvents are the events of a MERGE's clauses.
+func mergeEvents(n *planner.Merge) (events []catalog.TriggerEvents) {
+	for _, e := range []struct {
+		action string
+		event  catalog.TriggerEvents
+	}{{"INSERT", catalog.TriggerInsert}, {"UPDATE", catalog.TriggerUpdate}, {"DELETE", catalog.TriggerDelete}} {
+		if slices.ContainsFunc(n.Actions, func(a planner.MergeAction) bool { return a.Action == e.action }) {
+			events = append(events, e.event)
+		}
+	}
+	return events
+}
+
+// act inserts, updates or deletes, unless a trigger prevents that.
+func (o *merge) act(ctx context.Context, a *planner.MergeAction, row types.Row) (done bool, err error) {
 	old := row[:len(o.newRow)]
 	if a.Matched {
 		again, err := o.repeated(old)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if again {
-			return pgerror.New(pgerror.CardinalityViolation, "MERGE command cannot affect row a second time").
+			return false, pgerror.New(pgerror.CardinalityViolation, "MERGE command cannot affect row a second time").
 				WithHint("Ensure that not more than one source row matches any one target row.")
 		}
 		if err := o.passTarget(a.Policies, old); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if a.Action == "DELETE" {
-		return o.writer.delete(ctx, old)
+		if ok, err := o.triggers.before(ctx, catalog.TriggerDelete, old, nil); !ok || err != nil {
+			return false, err
+		}
+		if err := o.writer.delete(ctx, old); err != nil {
+			return false, err
+		}
+		return true, o.triggers.written(catalog.TriggerDelete, old, nil)
 	}
 	if err := o.ex.evalAll(a.Row, row, o.newRow); err != nil {
-		return err
+		return false, err
 	}
+	event := catalog.TriggerUpdate
 	if !a.Matched {
+		event, old = catalog.TriggerInsert, nil
 		if err := o.writer.fillRowID(ctx, o.newRow); err != nil {
-			return err
+			return false, err
 		}
 	}
+	if ok, err := o.triggers.before(ctx, event, old, o.newRow); !ok || err != nil {
+		return false, err
+	}
 	if err := o.pass(a.Policies, o.newRow, false); err != nil {
-		return err
+		return false, err
 	}
 	if err := o.writer.check(ctx, o.newRow); err != nil {
-		return err
+		return false, err
 	}
 	if a.Matched {
-		return o.writer.update(ctx, old, o.newRow)
+		err = o.writer.update(ctx, old, o.newRow)
+	} else {
+		err = o.writer.insert(ctx, o.newRow)
 	}
-	return o.writer.insert(ctx, o.newRow)
+	if err != nil {
+		return false, err
+	}
+	return true, o.triggers.written(event, old, o.newRow)
 }
 
 // passTarget returns 42501 unless the policies let a row of the target be changed.

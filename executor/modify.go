@@ -23,6 +23,7 @@ type modify struct {
 	at        int
 	done      bool
 	affected  int64
+	triggers  *triggers
 	seen      *rowSet // rows that have been processed; nil: the input cannot repeat one, or pending has them
 	key       []byte
 }
@@ -61,12 +62,16 @@ func (m *modify) Close() error {
 	m.writer.sink.discard()
 	m.results.release()
 	m.seen.release()
+	m.triggers.release()
 	return m.input.Close()
 }
 
 // next runs the statement by run if that is still to be done, and returns the next result.
 func (m *modify) next(ctx context.Context, run func(context.Context) error) (types.Row, error) {
 	if !m.done {
+		if err := m.triggers.begin(ctx); err != nil {
+			return nil, err
+		}
 		if err := run(ctx); err != nil {
 			return nil, err
 		}
@@ -77,6 +82,9 @@ func (m *modify) next(ctx context.Context, run func(context.Context) error) (typ
 				return nil, err
 			}
 			if err := m.ex.keys.run(ctx); err != nil {
+				return nil, err
+			}
+			if err := m.triggers.finish(ctx); err != nil {
 				return nil, err
 			}
 		}

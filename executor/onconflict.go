@@ -198,6 +198,9 @@ func (c *onConflict) settleRow(ctx context.Context, at int, row types.Row) error
 	if err := c.m.writer.insert(ctx, row); err != nil {
 		return err
 	}
+	if err := c.m.triggers.written(catalog.TriggerInsert, nil, row); err != nil {
+		return err
+	}
 	if err := c.note(ctx, row); err != nil {
 		return err
 	}
@@ -269,6 +272,9 @@ func (c *onConflict) update(ctx context.Context, old types.Row) error {
 	if err := ex.evalAll(c.plan.Set, c.pair, c.newRow); err != nil {
 		return err
 	}
+	if ok, err := c.m.triggers.before(ctx, catalog.TriggerUpdate, old, c.newRow); !ok || err != nil {
+		return err
+	}
 	if err := c.m.pass(c.plan.Policies, c.newRow, false); err != nil {
 		return err
 	}
@@ -276,6 +282,9 @@ func (c *onConflict) update(ctx context.Context, old types.Row) error {
 		return err
 	}
 	if err := w.update(ctx, old, c.newRow); err != nil {
+		return err
+	}
+	if err := c.m.triggers.written(catalog.TriggerUpdate, old, c.newRow); err != nil {
 		return err
 	}
 	if err := c.note(ctx, old); err != nil {

@@ -106,7 +106,15 @@ func (r *Runner) modify(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.ex.keys.run(ctx)
+	if err := r.ex.keys.run(ctx); err != nil {
+		return err
+	}
+	for _, m := range r.ex.finishing {
+		if err := m.triggers.finish(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pull takes a row from the tree.

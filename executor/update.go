@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/rowenc"
@@ -31,6 +32,7 @@ func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 		full: make(types.Row, len(n.Input.Columns())),
 	}
 	o.init(ex, input, w, n.Returning)
+	o.triggers = newTriggers(ex, n.Table, n.Triggers, catalog.TriggerUpdate)
 	o.newRow = o.full[:len(n.Table.Columns):len(n.Table.Columns)]
 	if !n.Input.Properties().EachRowOnce {
 		o.seen = newRowSet(w)
@@ -66,6 +68,12 @@ func (o *update) run(ctx context.Context) error {
 		if err := o.ex.evalAll(o.set, row, o.newRow); err != nil {
 			return err
 		}
+		if ok, err := o.triggers.before(ctx, catalog.TriggerUpdate, old, o.newRow); !ok || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if err := o.pass(o.policies, o.newRow, false); err != nil {
 			return err
 		}
@@ -73,6 +81,9 @@ func (o *update) run(ctx context.Context) error {
 			return err
 		}
 		if err := o.writer.update(ctx, old, o.newRow); err != nil {
+			return err
+		}
+		if err := o.triggers.written(catalog.TriggerUpdate, old, o.newRow); err != nil {
 			return err
 		}
 		copy(o.full[width:], row[width:])

@@ -261,6 +261,14 @@ func (p *physical) merge(c *change) Node {
 	}
 	n := &Merge{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Indexed: p.indexExprs(c.table, c.scan)}
 	n.Key = c.table.Ordinal(c.table.Primary.Columns[0].ColumnID)
+	events := catalog.TriggerEvents(0)
+	for i := range c.actions {
+		events |= map[string]catalog.TriggerEvents{"INSERT": catalog.TriggerInsert, "UPDATE": catalog.TriggerUpdate, "DELETE": catalog.TriggerDelete}[c.actions[i].action]
+	}
+	if n.Triggers = p.triggers(c.table, events, c.changed); n.Triggers != nil {
+		n.Changed = n.Triggers.changedBy(c.table, c.changed)
+		c.changed = n.Changed
+	}
 	n.Observed = observed(c.table, c.changed)
 	inserts, deletes := false, false
 	for i := range c.actions {

@@ -37,6 +37,14 @@ func (p *physical) insert(c *change) Node {
 		n.OnConflict = p.onConflict(c)
 		changed = n.OnConflict.Changed
 	}
+	events := catalog.TriggerInsert
+	if changed != nil {
+		events |= catalog.TriggerUpdate
+	}
+	if n.Triggers = p.triggers(c.table, events, changed); n.Triggers != nil && n.OnConflict != nil {
+		n.OnConflict.Changed = n.Triggers.changedBy(c.table, changed)
+		changed = n.OnConflict.Changed
+	}
 	n.Observed = observed(c.table, changed)
 	n.References = p.references(c.table, changed, true, false)
 	n.Out, n.Returning = p.returning(c.returning, c.scan.cols)
@@ -77,8 +85,11 @@ func (p *physical) update(c *change) Node {
 	p.rewriteAllIn(c.set)
 	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan),
 		Indexed: p.indexExprs(c.table, c.scan)}
-	n.Observed = observed(c.table, c.changed)
-	n.References = p.references(c.table, c.changed, false, false)
+	if n.Triggers = p.triggers(c.table, catalog.TriggerUpdate, c.changed); n.Triggers != nil {
+		n.Changed = n.Triggers.changedBy(c.table, c.changed)
+	}
+	n.Observed = observed(c.table, n.Changed)
+	n.References = p.references(c.table, n.Changed, false, false)
 	n.Set = p.compileAll(c.set, c.cols)
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	n.Out, n.Returning = p.returning(c.returning, c.cols)
@@ -93,6 +104,7 @@ func (p *physical) delete(c *change) Node {
 	}
 	n := &Delete{Table: c.table, Input: in.node, Observed: observed(c.table, nil), Indexed: p.indexExprs(c.table, c.scan)}
 	n.References = p.references(c.table, nil, false, true)
+	n.Triggers = p.triggers(c.table, catalog.TriggerDelete, nil)
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	n.Out, n.Returning = p.returning(c.returning, c.cols)
 	return n

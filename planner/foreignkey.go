@@ -295,6 +295,12 @@ func (p *physical) act(k *ForeignKey) {
 		all[i] = i
 	}
 	rules.Observed = observed(k.Child, all)
+	if slices.ContainsFunc(k.Child.Triggers, func(g catalog.TriggerDescriptor) bool {
+		return g.Fires() && g.Events&(catalog.TriggerUpdate|catalog.TriggerDelete) != 0
+	}) {
+		p.fail(pgerror.Unsupported("an action of a foreign key that changes table \""+k.Child.Name+"\", which has triggers", "Change its rows by statements before those that they refer to."))
+		return
+	}
 	for _, out := range rules.Outgoing {
 		p.dependOn(out.Parent)
 	}

@@ -25,6 +25,7 @@ type InputRow struct {
 // The names of an observer's rows.
 const (
 	NewRow = "new"
+	OldRow = "old"
 	KeyRow = "key"
 )
 

@@ -408,6 +408,7 @@ type (
 		OnConflict *OnConflict
 		Returning  []expr.Scalar // over the stored row; nil: none
 		Observed   *Observed     // nil: the table has no observers
+		Triggers   *Triggers     // nil: none is executed
 		References *References   // nil: foreign keys require nothing
 		Indexed    *IndexExprs   // nil: its indexes compute nothing
 		// Gather: Input may read what the statement writes, so all its rows are read first.
@@ -427,6 +428,7 @@ type (
 		Checks     []Check
 		Returning  []expr.Scalar // over the new row followed by the rest of the input row
 		Observed   *Observed     // nil: the table has no observers
+		Triggers   *Triggers     // nil: none is executed
 		References *References   // nil: foreign keys require nothing
 		Indexed    *IndexExprs   // nil: its indexes compute nothing
 		// Direct and LockedBelow are as for Delete.
@@ -439,6 +441,7 @@ type (
 		Input      Node
 		Returning  []expr.Scalar // over the input row
 		Observed   *Observed     // nil: the table has no observers
+		Triggers   *Triggers     // nil: none is executed
 		References *References   // nil: foreign keys require nothing
 		Indexed    *IndexExprs   // nil: its indexes compute nothing
 		// Direct: no later read of the statement can return a row that it has written.
@@ -457,6 +460,7 @@ type (
 		Changed    []int // ordinals that some action may update
 		Checks     []Check
 		Observed   *Observed   // nil: the table has no observers
+		Triggers   *Triggers   // nil: none is executed
 		References *References // nil: foreign keys require nothing
 		Indexed    *IndexExprs // nil: its indexes compute nothing
 	}

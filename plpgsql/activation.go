@@ -84,7 +84,6 @@ type Call struct {
 type Trigger struct {
 	Row                   types.Type // of the table
 	New, Old              types.Datum
-	HasNew, HasOld        bool
 	Name, When, Level, Op string
 	Table                 *catalog.TableDescriptor
 	Args                  []string
@@ -213,11 +212,9 @@ func (a *activation) takeArguments() error {
 // takeTrigger gives the variables of a trigger function their values.
 func (a *activation) takeTrigger(t *Trigger) error {
 	row := shapeOf(t.Row)
-	if t.HasNew {
-		a.values[a.new], a.shapes[a.new] = t.New, row
-	}
-	if t.HasOld {
-		a.values[a.old], a.shapes[a.old] = t.Old, row
+	if t.Level == "ROW" { // Both may be named, also where one is NULL.
+		a.shapes[a.new], a.shapes[a.old] = row, row
+		a.values[a.new], a.values[a.old] = t.New, t.Old
 	}
 	args := types.NewArray(&types.Array{Elem: types.TText, Elems: []types.Datum{}})
 	if len(t.Args) > 0 {

@@ -129,11 +129,15 @@ func (s *scope) shape(v int) (*shape, error) {
 
 // row returns a row variable as a whole.
 func (s *scope) row(v int) (*planner.Variable, error) {
+	d := s.a.vars[v]
+	if s.a.shapes[v] == nil { // As a whole it is NULL.
+		s.b.rows = append(s.b.rows, rowUse{v, nil})
+		return &planner.Variable{Name: d.name, Param: s.param(source{v, -1}), Type: types.TRecord}, nil
+	}
 	sh, err := s.shape(v)
 	if err != nil {
 		return nil, err
 	}
-	d := s.a.vars[v]
 	out := &planner.Variable{Name: d.name, Param: s.param(source{v, -1}), Type: d.typ.Underlying(), Fields: []planner.Variable{}}
 	for i := range sh.names {
 		out.Fields = append(out.Fields, planner.Variable{Name: sh.names[i], Param: s.param(source{v, i}), Type: sh.types[i]})

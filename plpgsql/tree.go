@@ -40,10 +40,11 @@ type Signature struct {
 	Context  string // as CONTEXT lines name the function: f(integer,text)
 	Params   []Param
 	Returns  types.Type
-	Set      bool // it returns a set
-	Proc     bool // it is a procedure
-	Trigger  bool // it is a trigger function
-	ReadOnly bool // it is not volatile
+	Set      bool   // it returns a set
+	Proc     bool   // it is a procedure
+	Trigger  bool   // it is a trigger function
+	ReadOnly bool   // it is not volatile
+	Table    string // identifies the table of a trigger, since the rows of each have another shape
 }
 
 // Key identifies the types of the signature.
@@ -52,7 +53,7 @@ func (s *Signature) Key() string {
 	for i := range s.Params {
 		fmt.Fprintf(&b, "%d/%d,", s.Params[i].Type.OID, s.Params[i].Type.Mod)
 	}
-	fmt.Fprintf(&b, "%d", s.Returns.OID)
+	fmt.Fprintf(&b, "%d/%s", s.Returns.OID, s.Table)
 	return b.String()
 }
 

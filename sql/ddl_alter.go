@@ -497,8 +497,8 @@ func (p *parser) triggerCommand(c *ast.TableCommand) ast.AlterCommand {
 	}
 	plain := c.Action == "ENABLE" || c.Action == "DISABLE"
 	c.Action += " " + upper(p.cur().kw)
-	p.notYet(c.Pos, "ALTER TABLE with a trigger or rule", "percodb has no triggers.")
 	if trigger := p.acceptWord(kw.Trigger); !trigger {
+		p.notYet(c.Pos, "ALTER TABLE with a rule", "percodb has no rules.")
 		p.expectWord(kw.Rule)
 	} else if plain && (p.isWord(kw.All) || p.isWord(kw.User)) {
 		c.Mode = upper(p.cur().kw)

@@ -16,7 +16,7 @@ func (p *parser) lacking(pos ast.Pos, verb string) {
 	if word == kw.Type || word == kw.Domain || word == kw.Role || word == kw.Group || word == kw.User && next != kw.Mapping ||
 		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy || word == kw.Extension ||
 		word == kw.Function || word == kw.Procedure || word == kw.Routine || word == kw.Aggregate ||
-		word == kw.Materialized && next == kw.View {
+		word == kw.Trigger || word == kw.Constraint && next == kw.Trigger || word == kw.Materialized && next == kw.View {
 		return
 	}
 	what := verb + " " + upper(word)

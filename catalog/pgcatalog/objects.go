@@ -277,6 +277,11 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 			return comment, true
 		}
 	}
+	if class == "" || class == "pg_trigger" {
+		if comment, ok := o.triggerComment(id); ok {
+			return comment, true
+		}
+	}
 	if class == "" || class == "pg_policy" {
 		if r := o.Resolver(); r != nil {
 			if _, p, err := catalog.FindPolicy(background(), r, uint32(id)); err == nil && p != nil {

@@ -89,6 +89,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_default_acl":                  defaultACLRows,
 		"pg_catalog.pg_parameter_acl":                parameterACLRows,
 		"pg_catalog.pg_policy":                       policyRows,
+		"pg_catalog.pg_trigger":                      triggerRows,
 		"pg_catalog.pg_policies":                     policiesRows,
 		"pg_catalog.pg_ts_config":                    tsConfigRows,
 		"pg_catalog.pg_ts_config_map":                tsConfigMapRows,
@@ -187,7 +188,7 @@ func classRows(s *scan) error {
 			col{"relam", num(method)}, col{"relfilenode", oid(t.OID())}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
 			col{"relacl", s.relationACL(t)}, col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter(persistence(t))}, col{"relkind", letter(kind)},
 			col{"relnatts", num(visibleColumns(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v' || kind == 'm')},
-			col{"relhastriggers", boolean(len(t.ForeignKeys) > 0 || t.Referenced())},
+			col{"relhastriggers", boolean(len(t.Triggers) > 0 || len(t.ForeignKeys) > 0 || t.Referenced())},
 			col{"relrowsecurity", boolean(t.RowSecurity)}, col{"relforcerowsecurity", boolean(t.ForceRowSecurity)}, col{"reloptions", relationOptions(t)},
 			col{"relispopulated", boolean(!t.Materialized || t.Populated)}, col{"relreplident", letter(replident(kind, t))},
 		)

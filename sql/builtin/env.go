@@ -129,6 +129,8 @@ type Catalog interface {
 	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition, pretty leaves out what is not needed.
 	IndexDefinition(index types.OID, column int, pretty bool) (string, bool)
 	ConstraintDefinition(constraint types.OID) (string, bool)
+	// TriggerDefinition implements pg_get_triggerdef.
+	TriggerDefinition(trigger types.OID, pretty bool) (string, bool)
 	// Comment implements obj_description (column 0) and col_description; catalog is the name of the object's table
 	// ("pg_class") or "".
 	Comment(object types.OID, catalog string, column int) (string, bool)

@@ -106,6 +106,9 @@ func definitionFuncs() []decl {
 	constraint := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 		return textOrNull(c.ConstraintDefinition(oidArg(a[0])))
 	})
+	trigger := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+		return textOrNull(c.TriggerDefinition(oidArg(a[0]), len(a) > 1 && a[1].Bool()))
+	})
 	index := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 		column, pretty := 0, false
 		if len(a) > 1 {
@@ -124,11 +127,11 @@ func definitionFuncs() []decl {
 		{sig: "pg_get_constraintdef(oid,bool) text", flags: stable, fn: constraint},
 		{sig: "pg_get_indexdef(oid) text", flags: stable, fn: index},
 		{sig: "pg_get_indexdef(oid,int4,bool) text", flags: stable, fn: index},
-		// There are no rules, triggers, partitions and statistics objects to be found by OID.
+		{sig: "pg_get_triggerdef(oid) text", flags: stable, fn: trigger},
+		{sig: "pg_get_triggerdef(oid,bool) text", flags: stable, fn: trigger},
+		// There are no rules, partitions and statistics objects to be found by OID.
 		{sig: "pg_get_ruledef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_ruledef(oid,bool) text", flags: stable, fn: constant(types.Null)},
-		{sig: "pg_get_triggerdef(oid) text", flags: stable, fn: constant(types.Null)},
-		{sig: "pg_get_triggerdef(oid,bool) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_partkeydef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_statisticsobjdef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_statisticsobjdef_columns(oid) text", flags: stable, fn: constant(types.Null)},

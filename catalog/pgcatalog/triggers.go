@@ -1,0 +1,185 @@
+package pgcatalog
+
+import (
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// What system tables and functions show of triggers.
+
+func (s *scan) eachTrigger(f func(t *catalog.TableDescriptor, g *catalog.TriggerDescriptor) error) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		for i := range t.Triggers {
+			if err := f(t, &t.Triggers[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// triggerType is pg_trigger.tgtype.
+func triggerType(g *catalog.TriggerDescriptor) int64 {
+	n := int64(0)
+	for _, bit := range []struct {
+		set   bool
+		value int64
+	}{
+		{g.Row, 1}, {g.Before, 2}, {g.Events&catalog.TriggerInsert != 0, 4}, {g.Events&catalog.TriggerDelete != 0, 8},
+		{g.Events&catalog.TriggerUpdate != 0, 16}, {g.Events&catalog.TriggerTruncate != 0, 32},
+	} {
+		if bit.set {
+			n |= bit.value
+		}
+	}
+	return n
+}
+
+func triggerRows(s *scan) error {
+	return s.eachTrigger(func(t *catalog.TableDescriptor, g *catalog.TriggerDescriptor) error {
+		columns := make([]int64, len(g.Columns))
+		for i, id := range g.Columns {
+			columns[i] = int64(id)
+		}
+		var args []byte
+		for _, a := range g.Args {
+			args = append(append(args, a...), 0)
+		}
+		return s.emit(col{"oid", oid(g.OID)}, col{"tgrelid", oid(t.OID())}, col{"tgparentid", oid(uint32(0))}, col{"tgname", text(g.Name)},
+			col{"tgfoid", oid(uint32(g.Function))}, col{"tgtype", types.Int(triggerType(g))}, col{"tgenabled", letter(byte(g.State))},
+			col{"tgisinternal", boolean(false)}, col{"tgconstrrelid", oid(uint32(0))}, col{"tgconstrindid", oid(uint32(0))}, col{"tgconstraint", oid(uint32(0))},
+			col{"tgdeferrable", boolean(false)}, col{"tginitdeferred", boolean(false)}, col{"tgnargs", types.Int(int64(len(g.Args)))},
+			col{"tgattr", vector(types.TInt2vector, columns)}, col{"tgargs", types.Bytes(args)}, col{"tgqual", optional(parenthesized(g.When))},
+			col{"tgoldtable", types.Null}, col{"tgnewtable", types.Null})
+	})
+}
+
+// triggerEventWords are the words of events, in the order of pg_get_triggerdef.
+var triggerEventWords = []struct {
+	event catalog.TriggerEvents
+	word  string
+}{
+	{catalog.TriggerInsert, "INSERT"}, {catalog.TriggerDelete, "DELETE"}, {catalog.TriggerUpdate, "UPDATE"}, {catalog.TriggerTruncate, "TRUNCATE"},
+}
+
+// TriggerDefinition implements builtin.Catalog.
+func (o *Objects) TriggerDefinition(id types.OID, pretty bool) (string, bool) {
+	r := o.Resolver()
+	if r == nil {
+		return "", false
+	}
+	all, err := r.Relations(background())
+	if err != nil {
+		return "", false
+	}
+	for _, t := range all {
+		for i := range t.Triggers {
+			if g := &t.Triggers[i]; g.OID == uint32(id) {
+				return triggerDefinition(r, t, g, pretty), true
+			}
+		}
+	}
+	return "", false
+}
+
+// triggerDefinition is the statement that makes a trigger. pretty leaves out what the search path makes superfluous.
+func triggerDefinition(r catalog.Resolver, t *catalog.TableDescriptor, g *catalog.TriggerDescriptor, pretty bool) string {
+	var b strings.Builder
+	b.WriteString("CREATE ")
+	if g.Constraint {
+		b.WriteString("CONSTRAINT ")
+	}
+	b.WriteString("TRIGGER " + keyword.QuoteIdent(g.Name))
+	if g.Before {
+		b.WriteString(" BEFORE ")
+	} else {
+		b.WriteString(" AFTER ")
+	}
+	first := true
+	for _, w := range triggerEventWords {
+		if g.Events&w.event == 0 {
+			continue
+		}
+		if !first {
+			b.WriteString(" OR ")
+		}
+		first = false
+		b.WriteString(w.word)
+		if w.event == catalog.TriggerUpdate {
+			for i, column := range g.Columns {
+				b.WriteString([]string{" OF ", ", "}[min(i, 1)] + keyword.QuoteIdent(columnName(t, column)))
+			}
+		}
+	}
+	b.WriteString(" ON ")
+	if !pretty || !visibleRelation(r, t) {
+		b.WriteString(keyword.QuoteIdent(t.Schema) + ".")
+	}
+	b.WriteString(keyword.QuoteIdent(t.Name))
+	if g.Constraint {
+		b.WriteString(" NOT DEFERRABLE INITIALLY IMMEDIATE")
+	}
+	b.WriteString(map[bool]string{true: " FOR EACH ROW", false: " FOR EACH STATEMENT"}[g.Row])
+	if when := g.When; when != "" {
+		if !pretty {
+			when = parenthesized(when)
+		}
+		b.WriteString(" WHEN (" + when + ")")
+	}
+	b.WriteString(" EXECUTE FUNCTION " + functionName(r, types.OID(g.Function)) + "(")
+	for i, a := range g.Args {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("'" + strings.ReplaceAll(a, "'", "''") + "'")
+	}
+	b.WriteString(")")
+	return b.String()
+}
+
+// functionName is the name of a function, qualified where the search path does not find it.
+func functionName(r catalog.Resolver, id types.OID) string {
+	d := r.Routines().ByOID(id)
+	if d == nil {
+		return "-"
+	}
+	for _, schema := range catalog.Path(r) {
+		for _, other := range r.Routines().Named(d.Name) {
+			if other.Schema == schema && len(other.InputTypes()) == 0 {
+				if other == d {
+					return keyword.QuoteIdent(d.Name)
+				}
+				return keyword.QuoteIdent(d.Schema) + "." + keyword.QuoteIdent(d.Name)
+			}
+		}
+	}
+	return keyword.QuoteIdent(d.Schema) + "." + keyword.QuoteIdent(d.Name)
+}
+
+func visibleRelation(r catalog.Resolver, t *catalog.TableDescriptor) bool {
+	found, err := r.Relation(background(), "", t.Name)
+	return err == nil && found != nil && found.ID == t.ID
+}
+
+// triggerComment is the comment of a trigger.
+func (o *Objects) triggerComment(id types.OID) (string, bool) {
+	r := o.Resolver()
+	if r == nil {
+		return "", false
+	}
+	all, err := r.Relations(background())
+	if err != nil {
+		return "", false
+	}
+	for _, t := range all {
+		for i := range t.Triggers {
+			if t.Triggers[i].OID == uint32(id) {
+				return t.Triggers[i].Comment, t.Triggers[i].Comment != ""
+			}
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,351 @@
+package ddl
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// triggerEvents are the events of triggers by their words.
+var triggerEvents = map[string]catalog.TriggerEvents{
+	"INSERT": catalog.TriggerInsert, "DELETE": catalog.TriggerDelete, "UPDATE": catalog.TriggerUpdate, "TRUNCATE": catalog.TriggerTruncate,
+}
+
+// createTrigger is CREATE TRIGGER.
+func (r *run) createTrigger(ctx context.Context, n *ast.CreateTrigger) error {
+	t, err := r.mustFind(ctx, n.Table)
+	if err != nil {
+		return err
+	}
+	if err := r.triggerTable(t, n); err != nil {
+		return err
+	}
+	g, err := r.trigger(ctx, t, n)
+	if err != nil {
+		return err
+	}
+	old := t.TriggerNamed(n.Name)
+	switch {
+	case old != nil && !n.OrReplace:
+		return pgerror.New(pgerror.DuplicateObject, "trigger \"%s\" for relation \"%s\" already exists", n.Name, t.Name)
+	case old != nil && old.Constraint:
+		return pgerror.New(pgerror.DuplicateObject, "trigger \"%s\" for relation \"%s\" is a constraint trigger", n.Name, t.Name)
+	case old != nil:
+		g.OID, g.Comment = old.OID, old.Comment
+	default:
+		id, err := r.ch.NewID(ctx)
+		if err != nil {
+			return err
+		}
+		g.OID = uint32(id)
+	}
+	next := t.Clone()
+	next.Triggers = slices.DeleteFunc(next.Triggers, func(o catalog.TriggerDescriptor) bool { return o.Name == g.Name })
+	next.Triggers = append(next.Triggers, *g)
+	sortTriggers(next)
+	return r.update(ctx, t, next, true)
+}
+
+func sortTriggers(t *catalog.TableDescriptor) {
+	slices.SortFunc(t.Triggers, func(a, b catalog.TriggerDescriptor) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// triggerTable refuses relations that cannot have the trigger, and users that must not create it.
+func (r *run) triggerTable(t *catalog.TableDescriptor, n *ast.CreateTrigger) error {
+	switch {
+	case t.Kind == catalog.KindView && n.Timing == "INSTEAD OF":
+		return pgerror.Unsupported("an INSTEAD OF trigger", "Change the tables of the view.")
+	case t.Kind == catalog.KindView && n.ForEach == "ROW":
+		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is a view", t.Name).
+			WithDetail("Views cannot have row-level BEFORE or AFTER triggers.")
+	case t.Kind == catalog.KindView:
+		return pgerror.Unsupported("a trigger of a view", "Create it for the tables of the view.")
+	case t.Kind == catalog.KindVirtual:
+		return permissionDenied(t.Name)
+	case t.Materialized:
+		return pgerror.New(pgerror.WrongObjectType, "relation \"%s\" cannot have triggers", t.Name).
+			WithDetail("This operation is not supported for materialized views.")
+	case t.Kind != catalog.KindTable:
+		return pgerror.New(pgerror.WrongObjectType, "relation \"%s\" cannot have triggers", t.Name)
+	case n.Timing == "INSTEAD OF":
+		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is a table", t.Name).WithDetail("Tables cannot have INSTEAD OF triggers.")
+	case r.access.Relation(t, acl.Trigger, false) == 0:
+		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for table %s", t.Name)
+	}
+	return nil
+}
+
+// trigger makes the descriptor of a trigger, without its number.
+func (r *run) trigger(ctx context.Context, t *catalog.TableDescriptor, n *ast.CreateTrigger) (*catalog.TriggerDescriptor, error) {
+	g := &catalog.TriggerDescriptor{
+		Name: n.Name, Before: n.Timing == "BEFORE", Row: n.ForEach == "ROW", Args: n.Args, State: catalog.TriggerEnabled, Constraint: n.Constraint,
+	}
+	switch {
+	case len(n.Transition) > 0:
+		return nil, pgerror.Unsupported("a trigger with transition tables (REFERENCING)", "Use a trigger FOR EACH ROW.")
+	case slices.Contains(n.Attributes, "DEFERRABLE") || slices.Contains(n.Attributes, "INITIALLY DEFERRED"):
+		return nil, pgerror.Unsupported("a deferrable constraint trigger", "Create it NOT DEFERRABLE.")
+	case n.From != nil:
+		return nil, pgerror.Unsupported("a constraint trigger FROM a table", "Create it without FROM.")
+	}
+	for i := range n.Events {
+		e := &n.Events[i]
+		g.Events |= triggerEvents[e.Kind]
+		for _, name := range e.Columns {
+			ord := t.ColumnNamed(name)
+			if ord < 0 {
+				return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", name, t.Name)
+			}
+			id := t.Columns[ord].ID
+			if slices.Contains(g.Columns, id) {
+				return nil, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", name)
+			}
+			g.Columns = append(g.Columns, id)
+		}
+	}
+	switch {
+	case g.Events&catalog.TriggerTruncate != 0 && g.Row:
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "TRUNCATE FOR EACH ROW triggers are not supported")
+	case g.Events&catalog.TriggerTruncate != 0:
+		return nil, pgerror.Unsupported("a trigger for TRUNCATE", "Revoke the privilege TRUNCATE.")
+	}
+	if n.When != nil {
+		if err := planner.CheckTriggerWhen(ctx, n.When, t, g, r.r, r.Env); err != nil {
+			return nil, err
+		}
+		g.When = r.pinned(n.When)
+	}
+	return g, r.triggerFunction(g, n)
+}
+
+// triggerFunction finds the function of a trigger.
+func (r *run) triggerFunction(g *catalog.TriggerDescriptor, n *ast.CreateTrigger) error {
+	name := pathName(n.Pos, n.Function)
+	var found *catalog.RoutineDescriptor
+	for _, d := range r.routinesIn(name) {
+		if len(d.InputTypes()) == 0 {
+			found = d
+		}
+	}
+	full := strings.Join(n.Function, ".")
+	switch {
+	case found == nil:
+		return pgerror.New(pgerror.UndefinedFunction, "function %s() does not exist", full)
+	case found.Ret.OID != types.OIDTrigger:
+		return pgerror.New("42P17", "function %s must return type %s", full, "trigger")
+	case r.access.Routine(found, acl.Execute) == 0:
+		return planner.RoutineDenied(r.access, found)
+	}
+	g.Function = found.ID
+	return nil
+}
+
+func noTrigger(name string, t *catalog.TableDescriptor) error {
+	return pgerror.New(pgerror.UndefinedObject, "trigger \"%s\" for table \"%s\" does not exist", name, t.Name)
+}
+
+// dropTrigger is DROP TRIGGER.
+func (r *run) dropTrigger(ctx context.Context, n *ast.DropObjects) error {
+	o := &n.Objects[0]
+	name := onTable(o)
+	t, err := r.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	if t == nil && n.IfExists {
+		return r.noticeAbsentRelation(ctx, name)
+	}
+	if t, err = r.mustFind(ctx, name); err != nil {
+		return err
+	}
+	if t.TriggerNamed(o.Name[0]) == nil {
+		if n.IfExists {
+			r.noticeAbsent("trigger %q for relation %q does not exist, skipping", o.Name[0], t.Name)
+			return nil
+		}
+		return noTrigger(o.Name[0], t)
+	}
+	if !r.access.Owns(t.OwnerOID()) {
+		return mustBeOwner("relation", t.Name)
+	}
+	next := t.Clone()
+	next.Triggers = slices.DeleteFunc(next.Triggers, func(g catalog.TriggerDescriptor) bool { return g.Name == o.Name[0] })
+	return r.update(ctx, t, next, true)
+}
+
+// commentTrigger is COMMENT ON TRIGGER.
+func (r *run) commentTrigger(ctx context.Context, o *ast.Object, text string) error {
+	t, err := r.mustFind(ctx, onTable(o))
+	if err != nil {
+		return err
+	}
+	next := t.Clone()
+	g := next.TriggerNamed(o.Name[0])
+	if g == nil {
+		return noTrigger(o.Name[0], t)
+	}
+	if !r.access.Owns(t.OwnerOID()) {
+		return mustBeOwner("relation", t.Name)
+	}
+	g.Comment = text
+	return r.update(ctx, t, next, false)
+}
+
+// renameTrigger is ALTER TRIGGER … RENAME TO.
+func (r *run) renameTrigger(ctx context.Context, n *ast.AlterObject) error {
+	t, err := r.mustFind(ctx, onTable(&n.Object))
+	if err != nil {
+		return err
+	}
+	if n.Change.Rename == "" {
+		return pgerror.Unsupported("ALTER TRIGGER ... DEPENDS ON EXTENSION", "")
+	}
+	if !r.access.Owns(t.OwnerOID()) {
+		return mustBeOwner("table", t.Name)
+	}
+	next := t.Clone()
+	g := next.TriggerNamed(n.Object.Name[0])
+	switch {
+	case g == nil:
+		return noTrigger(n.Object.Name[0], t)
+	case next.TriggerNamed(n.Change.Rename) != nil:
+		return pgerror.New(pgerror.DuplicateObject, "trigger \"%s\" for relation \"%s\" already exists", n.Change.Rename, t.Name)
+	}
+	g.Name = n.Change.Rename
+	sortTriggers(next)
+	return r.update(ctx, t, next, true)
+}
+
+// triggerStates are the states of triggers by the words of ALTER TABLE.
+var triggerStates = map[string]catalog.TriggerState{
+	"ENABLE TRIGGER": catalog.TriggerEnabled, "ENABLE ALWAYS TRIGGER": catalog.TriggerAlways, "ENABLE REPLICA TRIGGER": catalog.TriggerReplica,
+	"DISABLE TRIGGER": catalog.TriggerDisabled,
+}
+
+// enableTrigger is ENABLE and DISABLE TRIGGER of ALTER TABLE. ALL concerns the triggers of constraints as well, which percodb does not have.
+func (r *run) enableTrigger(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableCommand) error {
+	if t.Kind != catalog.KindTable {
+		return pgerror.New(pgerror.WrongObjectType, "ALTER action %s cannot be performed on relation \"%s\"", c.Action, t.Name)
+	}
+	if c.Mode == "ALL" && (len(t.ForeignKeys) > 0 || len(t.Referencing) > 0) {
+		return pgerror.Unsupported(c.Action+" ALL of a table with foreign keys", "Name the triggers, or say USER: foreign keys cannot be disabled.")
+	}
+	next := t.Clone()
+	found := c.Mode != ""
+	for i := range next.Triggers {
+		if g := &next.Triggers[i]; c.Mode != "" || g.Name == c.Name {
+			g.State, found = triggerStates[c.Action], true
+		}
+	}
+	if !found {
+		return noTrigger(c.Name, t)
+	}
+	return r.update(ctx, t, next, true)
+}
+
+// triggerUse is a trigger that depends on something, as a line of a message says.
+type triggerUse struct {
+	table uint64
+	name  string
+	line  string
+}
+
+// triggersExecuting lists the triggers that execute one of the functions.
+func (r *run) triggersExecuting(ctx context.Context, functions []*catalog.RoutineDescriptor) (uses []triggerUse, _ error) {
+	all, err := r.r.Relations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range functions {
+		for _, t := range all {
+			for i := range t.Triggers {
+				if g := &t.Triggers[i]; g.Function == d.ID {
+					line := fmt.Sprintf("trigger %s on table %s depends on function %s", g.Name, t.Name, r.routineSignature(d))
+					uses = append(uses, triggerUse{t.ID, g.Name, line})
+				}
+			}
+		}
+	}
+	return uses, nil
+}
+
+// triggersNaming lists the triggers of a table that name a column.
+func triggersNaming(t *catalog.TableDescriptor, column *catalog.ColumnDescriptor) (uses []triggerUse, _ error) {
+	for i := range t.Triggers {
+		g := &t.Triggers[i]
+		named := slices.Contains(g.Columns, column.ID)
+		if g.When != "" && !named {
+			e, err := sql.ParseExpr(g.When)
+			if err != nil {
+				return nil, err
+			}
+			ast.InspectExpr(e, ast.Visitor{Expr: func(x ast.Expr) {
+				if ref, ok := x.(*ast.ColumnRef); ok && isTriggerRow(ref) {
+					named = named || ref.Parts[1] == column.Name
+				}
+			}})
+		}
+		if named {
+			line := fmt.Sprintf("trigger %s on table %s depends on column %s of table %s", g.Name, t.Name, column.Name, t.Name)
+			uses = append(uses, triggerUse{t.ID, g.Name, line})
+		}
+	}
+	return uses, nil
+}
+
+func isTriggerRow(ref *ast.ColumnRef) bool {
+	return len(ref.Parts) == 2 && (ref.Parts[0] == planner.NewRow || ref.Parts[0] == planner.OldRow)
+}
+
+// dropTriggers drops triggers that depend on something that is dropped.
+func (r *run) dropTriggers(ctx context.Context, uses []triggerUse) error {
+	for _, u := range uses {
+		t, err := r.r.RelationByID(ctx, u.table)
+		if err != nil {
+			return err
+		}
+		if t == nil || t.TriggerNamed(u.name) == nil {
+			continue
+		}
+		next := t.Clone()
+		next.Triggers = slices.DeleteFunc(next.Triggers, func(g catalog.TriggerDescriptor) bool { return g.Name == u.name })
+		if err := r.update(ctx, t, next, true); err != nil {
+			return err
+		}
+		if err := r.look(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renameInTriggers has the conditions of triggers name a column by its new name.
+func renameInTriggers(next *catalog.TableDescriptor, from, to string) error {
+	for i := range next.Triggers {
+		g := &next.Triggers[i]
+		if g.When == "" {
+			continue
+		}
+		e, err := sql.ParseExpr(g.When)
+		if err != nil {
+			return err
+		}
+		ast.InspectExpr(e, ast.Visitor{Expr: func(x ast.Expr) {
+			if ref, ok := x.(*ast.ColumnRef); ok && isTriggerRow(ref) && ref.Parts[1] == from {
+				ref.Parts[1] = to
+			}
+		}})
+		g.When = e.String()
+	}
+	return nil
+}
