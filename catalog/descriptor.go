@@ -111,7 +111,8 @@ type ColumnDescriptor struct {
 	Missing []byte
 	Comment string
 	ACL     acl.List `json:",omitzero"` // what is granted on the column beside what is granted on the table
-	// Expr is a computed column's expression over the row; Name is how messages print it. nil: it is a column of the table.
+	// Expr is a computed column's expression over the row; Name is how messages print it. nil: it is a column of the table, or that of the terms of
+	// an inverted index.
 	Expr *ExprText `json:",omitempty"`
 }
 
@@ -138,8 +139,19 @@ type IndexDescriptor struct {
 	Comment    string
 	// Where is a partial index's predicate: rows for which it is not true have no entry. nil: all have.
 	Where *ExprText `json:",omitempty"`
+	// Method is the index method that was named, if it is not btree.
+	Method string `json:",omitempty"`
+	// Inverted are the columns of an inverted index (GIN): an entry is a term of one of their values, which is the one key column in Columns, a
+	// computed column without an expression. nil: the entries are of the values of Columns.
+	Inverted []InvertedColumn `json:",omitempty"`
 	// Options are the storage options, name=value.
 	Options []string `json:",omitempty"`
+}
+
+// InvertedColumn is a column, of the table or computed, of an inverted index, and the operator class that says what its terms are.
+type InvertedColumn struct {
+	ColumnID uint32
+	Class    string
 }
 
 // ExprText is an expression that an index stores. Immutable.
@@ -290,6 +302,8 @@ type ColumnStats struct {
 	Histogram    [][]byte // bounds of equal-height buckets
 	// Type is the column's type when the statistics were made: those of another type say nothing of its values. 0: not known.
 	Type types.OID `json:",omitempty"`
+	// Terms is the average number of terms of a row, of the terms of an inverted index.
+	Terms float64 `json:",omitempty"`
 	// Common are the values that are clearly more frequent than the average, the most frequent first.
 	Common []CommonValue `json:",omitempty"`
 	// Correlation is that of the order of values with the order of the primary key, from -1 to 1; 0: none, or unknown.
@@ -412,5 +426,6 @@ func (ix IndexDescriptor) clone() IndexDescriptor {
 	ix.Columns = slices.Clone(ix.Columns)
 	ix.Include = slices.Clone(ix.Include)
 	ix.Options = slices.Clone(ix.Options)
+	ix.Inverted = slices.Clone(ix.Inverted)
 	return ix
 }

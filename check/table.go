@@ -110,15 +110,13 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 		if ix.State != catalog.IndexPublic {
 			continue
 		}
-		entry, err := c.entryOf(ix, row)
+		err := c.entriesFor(ix, row, func(entry wantedEntry) {
+			entry.rowKey = slices.Clone(key)
+			c.wanted = append(c.wanted, entry)
+		})
 		if err != nil {
 			return c.found(c.t, ix, key, "entry of the row: %v", err)
 		}
-		if entry.ix == nil {
-			continue
-		}
-		entry.rowKey = slices.Clone(key)
-		c.wanted = append(c.wanted, entry)
 	}
 	if len(c.wanted) >= groupSize {
 		return c.lookUp(ctx)
@@ -126,28 +124,49 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 	return nil
 }
 
-// begin takes the row for which entryOf is called.
+// begin takes the row for which entriesFor is called.
 func (c *tableChecker) begin(row types.Row) {
 	if c.entries != nil {
 		c.entries.Begin(row)
 	}
 }
 
-// entryOf makes the entry that an index should hold for a row that has begun; without index if it should hold none.
-func (c *tableChecker) entryOf(ix *catalog.IndexDescriptor, row types.Row) (wantedEntry, error) {
-	if c.entries != nil {
-		held, ok, err := c.entries.Entry(slices.IndexFunc(c.t.Indexes, func(other catalog.IndexDescriptor) bool { return other.ID == ix.ID }))
-		if !ok || err != nil {
-			return wantedEntry{}, err
+// entriesFor calls f with the entries that an index should hold for a row that has begun.
+func (c *tableChecker) entriesFor(ix *catalog.IndexDescriptor, row types.Row, f func(wantedEntry)) error {
+	add := func(row types.Row) error {
+		key, _, err := rowenc.AppendKey(nil, c.t, ix, row)
+		if err != nil {
+			return err
 		}
-		row = held
+		value, err := rowenc.AppendEntry(nil, c.t, ix, row)
+		if err == nil {
+			f(wantedEntry{ix: ix, key: key, value: value})
+		}
+		return err
 	}
-	key, _, err := rowenc.AppendKey(nil, c.t, ix, row)
+	if c.entries == nil {
+		return add(row)
+	}
+	return c.entries.Entries(slices.IndexFunc(c.t.Indexes, func(other catalog.IndexDescriptor) bool { return other.ID == ix.ID }), add)
+}
+
+// hasEntry reports whether an index should hold an entry under key for a row that has begun.
+func (c *tableChecker) hasEntry(ix *catalog.IndexDescriptor, row types.Row, key []byte) (has bool, err error) {
+	if ix.Inverted == nil {
+		err = c.entriesFor(ix, row, func(entry wantedEntry) { has = bytes.Equal(entry.key, key) })
+		return has, err
+	}
+	at := slices.IndexFunc(c.t.Indexes, func(other catalog.IndexDescriptor) bool { return other.ID == ix.ID })
+	if _, ok, err := c.entries.Entry(at); !ok || err != nil {
+		return false, err
+	}
+	term, err := rowenc.KeyColumns(c.t, ix, key)
 	if err != nil {
-		return wantedEntry{}, err
+		return false, err
 	}
-	value, err := rowenc.AppendEntry(nil, c.t, ix, row)
-	return wantedEntry{ix: ix, key: key, value: value}, err
+	terms, err := c.entries.Terms(at)
+	_, has = slices.BinarySearchFunc(terms, term[0].Bytes(), bytes.Compare)
+	return has, err
 }
 
 // lookUp compares the pending entries with what is stored.
@@ -224,7 +243,8 @@ func (c *tableChecker) pointsAt(ctx context.Context, ix *catalog.IndexDescriptor
 			continue // Reported with the row.
 		}
 		c.begin(row)
-		if entry, err := c.entryOf(ix, row); err == nil && !bytes.Equal(entry.key, keys[i]) {
+		has, err := c.hasEntry(ix, row, keys[i])
+		if err == nil && !has {
 			if err := c.found(c.t, ix, keys[i], "is not the entry of the row it points at: %x", rowKeys[i]); err != nil {
 				return err
 			}

@@ -1,12 +1,16 @@
 package ddl
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/entries"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/rowenc"
@@ -26,6 +30,8 @@ const (
 	maxStatBytes = 1024
 	// commonValues is the greatest number of common values that are kept of a column.
 	commonValues = 100
+	// maxTerms bounds the terms of an inverted index that are counted.
+	maxTerms = 1 << 20
 	// sampleGroup is how many sampled rows are fetched at once.
 	sampleGroup = 1024
 )
@@ -179,6 +185,12 @@ func (r *run) collectComputed(ctx context.Context, t *catalog.TableDescriptor, s
 	}
 	for i := range t.Computed {
 		c := &t.Computed[i]
+		if c.Expr == nil {
+			if err := r.collectTerms(t, make, c.ID, sample, stats); err != nil {
+				return err
+			}
+			continue
+		}
 		at := slices.IndexFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return holdsColumn(&ix, c.ID) })
 		var values []types.Datum
 		for _, row := range sample {
@@ -195,6 +207,58 @@ func (r *run) collectComputed(ctx context.Context, t *catalog.TableDescriptor, s
 			return err
 		}
 	}
+	return nil
+}
+
+// collectTerms computes how frequent the terms of an inverted index are, over the sampled rows.
+func (r *run) collectTerms(t *catalog.TableDescriptor, make *entries.Maker, column uint32, sample []types.Row, stats *catalog.TableStats) error {
+	at := slices.IndexFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return ix.Inverted != nil && holdsColumn(&ix, column) })
+	counts, total := map[string]int{}, 0
+	for _, row := range sample {
+		make.Begin(row)
+		_, ok, err := make.Entry(at)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		terms, err := make.Terms(at)
+		if err != nil {
+			return err
+		}
+		for _, term := range terms {
+			if _, known := counts[string(term)]; known || len(counts) < maxTerms {
+				counts[string(term)]++
+			}
+			total++
+		}
+	}
+	s := catalog.ColumnStats{Distinct: float64(len(counts)), Type: types.OIDBytea}
+	if len(sample) > 0 {
+		s.Terms = float64(total) / float64(len(sample))
+	}
+	frequent := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
+	once := 0
+	for _, n := range counts {
+		if n == 1 {
+			once++
+		}
+	}
+	if len(sample) > 0 && stats.Rows > float64(len(sample)) {
+		s.Distinct += float64(once) * (stats.Rows/float64(len(sample)) - 1) // Terms seen once stand for others that were not seen.
+	}
+	for _, term := range frequent[:min(len(frequent), commonValues)] {
+		if counts[term] < 2 {
+			break
+		}
+		value, err := rowenc.EncodeDatum(types.Bytes([]byte(term)))
+		if err != nil {
+			return err
+		}
+		s.Common = append(s.Common, catalog.CommonValue{Value: value, Fraction: float64(counts[term]) / float64(len(sample))})
+	}
+	stats.Columns[column] = s
 	return nil
 }
 

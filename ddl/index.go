@@ -69,6 +69,9 @@ func (r *run) newIndex(ctx context.Context, t *catalog.TableDescriptor, n *ast.C
 	if err := requireTablespace(n.Tablespace); err != nil {
 		return ix, err
 	}
+	if isInverted(n) {
+		return r.newInverted(ctx, t, n, ix)
+	}
 	var names []string
 	for i := range n.Columns {
 		key, err := r.indexKey(ctx, t, n.Method, &n.Columns[i])
@@ -87,21 +90,26 @@ func (r *run) newIndex(ctx context.Context, t *catalog.TableDescriptor, n *ast.C
 		names = appendIndexName(names, c)
 		ix.Include = append(ix.Include, t.Columns[ord].ID)
 	}
+	return ix, r.finishIndex(ctx, t, n, &ix, names)
+}
+
+// finishIndex gives a new index, whose keys contribute names to its own, its predicate, name and number.
+func (r *run) finishIndex(ctx context.Context, t *catalog.TableDescriptor, n *ast.CreateIndex, ix *catalog.IndexDescriptor, names []string) (err error) {
 	if n.Where != nil {
 		if ix.Where, err = r.indexPredicate(ctx, t, n.Where); err != nil {
-			return ix, err
+			return err
 		}
 	}
 	if ix.Name == "" {
 		taken, err := r.relationTaken(ctx, t.Schema, nil)
 		if err != nil {
-			return ix, err
+			return err
 		}
 		ix.Name = chooseName(t.Name, joinColumns(names), "idx", taken)
 	}
 	oid, err := r.ch.NewID(ctx)
 	ix.OID = uint32(oid)
-	return ix, err
+	return err
 }
 
 // indexColumn finds the column that an index names.
@@ -119,21 +127,24 @@ func indexColumn(t *catalog.TableDescriptor, c *ast.IndexColumn) (int, error) {
 	return 0, pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", name)
 }
 
+// keyColumn returns the column of t that a key of an index is over: one of the table, or a computed one, which is added if it is new.
+func (r *run) keyColumn(ctx context.Context, t *catalog.TableDescriptor, c *ast.IndexColumn) (*catalog.ColumnDescriptor, error) {
+	if ref, ok := c.Expr.(*ast.ColumnRef); c.Expr != nil && (!ok || len(ref.Parts) != 1) {
+		return r.computedColumn(ctx, t, c.Expr)
+	}
+	ord, err := indexColumn(t, c)
+	if err != nil {
+		return nil, err
+	}
+	return &t.Columns[ord], nil
+}
+
 // indexKey makes a key of an index: a column, or an expression, which becomes a computed column of t.
 func (r *run) indexKey(ctx context.Context, t *catalog.TableDescriptor, method string, c *ast.IndexColumn) (catalog.IndexColumn, error) {
 	none := catalog.IndexColumn{}
-	var col *catalog.ColumnDescriptor
-	if ref, ok := c.Expr.(*ast.ColumnRef); c.Expr == nil || ok && len(ref.Parts) == 1 {
-		ord, err := indexColumn(t, c)
-		if err != nil {
-			return none, err
-		}
-		col = &t.Columns[ord]
-	} else {
-		var err error
-		if col, err = r.computedColumn(ctx, t, c.Expr); err != nil {
-			return none, err
-		}
+	col, err := r.keyColumn(ctx, t, c)
+	if err != nil {
+		return none, err
 	}
 	typ, err := planner.CollateType(col.Type, c.Collation, r.r, c.Position())
 	if err != nil {

@@ -30,7 +30,7 @@ func (r *run) computedColumn(ctx context.Context, t *catalog.TableDescriptor, e 
 		return nil, err
 	}
 	for i := range t.Computed {
-		if t.Computed[i].Expr.SQL == text.SQL {
+		if t.Computed[i].Expr != nil && t.Computed[i].Expr.SQL == text.SQL {
 			return &t.Computed[i], nil
 		}
 	}
@@ -184,6 +184,13 @@ func indexExpressions(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, f
 			}
 		}
 	}
+	for i := range ix.Inverted {
+		if c := t.ColumnByID(ix.Inverted[i].ColumnID); c != nil && c.Expr != nil {
+			if err := f(c.Expr); err != nil {
+				return err
+			}
+		}
+	}
 	if ix.Where != nil {
 		return f(ix.Where)
 	}
@@ -217,6 +224,9 @@ func (r *run) mapIndexExpressions(ctx context.Context, t *catalog.TableDescripto
 	stored.r = catalog.ForStored(r.r)
 	for i := range t.Computed {
 		c := &t.Computed[i]
+		if c.Expr == nil {
+			continue
+		}
 		e, err := again(c.Expr)
 		if err != nil {
 			return err
@@ -229,12 +239,12 @@ func (r *run) mapIndexExpressions(ctx context.Context, t *catalog.TableDescripto
 			return err
 		}
 		c.Type, c.Name = bound.Type(), keyText(c.Expr)
-		if err := requireIndexable(c); err != nil {
-			return err
-		}
 	}
 	for i := range t.Indexes {
 		ix := &t.Indexes[i]
+		if err := fitsKeys(t, ix); err != nil {
+			return err
+		}
 		if ix.Where == nil {
 			continue
 		}

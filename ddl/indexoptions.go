@@ -22,7 +22,9 @@ func requireMethod(n *ast.CreateIndex) error {
 		return nil
 	case "hash", "brin", "gin":
 	case "gist", "spgist":
-		return pgerror.Unsupported("index method \""+n.Method+"\"", "Use btree.").At(n.Position())
+		if !isInverted(n) {
+			return pgerror.Unsupported("index method \""+n.Method+"\"", "Use gin for arrays, documents and trigrams, btree for what is ordered.").At(n.Position())
+		}
 	default:
 		return pgerror.New(pgerror.UndefinedObject, "access method %q does not exist", n.Method)
 	}
@@ -42,14 +44,14 @@ func requireMethod(n *ast.CreateIndex) error {
 			return refuse("NULLS FIRST/LAST options")
 		}
 	}
-	if n.Method == "gin" {
-		return pgerror.Unsupported("index method \"gin\"", "Use btree.").At(n.Position())
-	}
 	return nil
 }
 
 // noticeMethod reports that an index of another method is kept in order.
 func (r *run) noticeMethod(method, name string) {
+	if method == "gist" {
+		r.notice(pgerror.SuccessfulCompletion, "index %q is built as gin, which answers all that gist_trgm_ops does but an order by distance", name)
+	}
 	if method == "hash" || method == "brin" {
 		r.notice(pgerror.SuccessfulCompletion, "index %q is built as btree, which answers all that %s does", name, method)
 	}
@@ -75,6 +77,7 @@ var methodOptions = map[string][]string{
 	"hash":  {"fillfactor"},
 	"brin":  {"pages_per_range", "autosummarize"},
 	"gin":   {"fastupdate", "gin_pending_list_limit"},
+	"gist":  {"fillfactor", "buffering"},
 }
 
 // indexOptions adds storage options to those that an index has. They are shown to clients, and have no effect.
@@ -92,7 +95,7 @@ func indexOptions(method string, have []string, options []ast.StorageOption) ([]
 				return nil, pgerror.New(pgerror.InvalidParameterValue, "value %s out of bounds for option %q", o.Value, o.Name).
 					WithDetail("Valid values are between \"%d\" and \"%d\".", bounds[0], bounds[1])
 			}
-		} else {
+		} else if o.Name != "buffering" || o.Value != "auto" {
 			var v bool
 			if err := parseBoolOption(o.Name, o.Value, &v); err != nil {
 				return nil, err

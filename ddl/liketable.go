@@ -204,19 +204,33 @@ func (b *builder) copyCheck(ctx context.Context, check catalog.CheckDescriptor) 
 
 // copyIndex makes an index like that of the other table, with a name of its own.
 func (b *builder) copyIndex(ctx context.Context, s *likeSource, from *catalog.IndexDescriptor, id uint32) (catalog.IndexDescriptor, error) {
-	n := &ast.CreateIndex{Unique: from.Unique}
+	n := &ast.CreateIndex{Unique: from.Unique, Method: from.Method}
 	var names []string
-	for _, key := range from.Columns {
-		c := ast.IndexColumn{Name: s.t.ColumnAt(s.t.Ordinal(key.ColumnID)).Name}
-		if x := s.t.ColumnAt(s.t.Ordinal(key.ColumnID)).Expr; x != nil {
+	addKey := func(columnID uint32, class []string) error {
+		c := ast.IndexColumn{Name: s.t.ColumnByID(columnID).Name, OpClass: class}
+		if x := s.t.ColumnByID(columnID).Expr; x != nil {
 			e, err := sql.ParseExpr(x.SQL)
 			if err != nil {
-				return catalog.IndexDescriptor{}, err
+				return err
 			}
-			c = ast.IndexColumn{Expr: e}
+			c.Name, c.Expr = "", e
 		}
 		names = appendIndexName(names, &c)
 		n.Columns = append(n.Columns, c)
+		return nil
+	}
+	for _, c := range from.Inverted {
+		if err := addKey(c.ColumnID, []string{c.Class}); err != nil {
+			return catalog.IndexDescriptor{}, err
+		}
+	}
+	for _, key := range from.Columns {
+		if from.Inverted != nil {
+			break // The column of its terms.
+		}
+		if err := addKey(key.ColumnID, nil); err != nil {
+			return catalog.IndexDescriptor{}, err
+		}
 	}
 	for _, id := range from.Include {
 		c := ast.IndexColumn{Name: s.t.ColumnAt(s.t.Ordinal(id)).Name}

@@ -149,13 +149,15 @@ func (r *run) entryMaker(ctx context.Context, t *catalog.TableDescriptor) (*entr
 
 // writeEntry writes the entry that a secondary index of t has for a row, which make has begun.
 func writeEntry(ctx context.Context, out *chunks, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, make *entries.Maker, row types.Row) error {
-	if make != nil {
-		held, ok, err := make.Entry(slices.IndexFunc(t.Indexes, func(other catalog.IndexDescriptor) bool { return other.ID == ix.ID }))
-		if !ok || err != nil {
-			return err
-		}
-		row = held
+	if make == nil {
+		return putEntry(ctx, out, t, ix, row)
 	}
+	at := slices.IndexFunc(t.Indexes, func(other catalog.IndexDescriptor) bool { return other.ID == ix.ID })
+	return make.Entries(at, func(held types.Row) error { return putEntry(ctx, out, t, ix, held) })
+}
+
+// putEntry writes the entry for what an index holds of a row.
+func putEntry(ctx context.Context, out *chunks, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, row types.Row) error {
 	key, hasNull, err := rowenc.AppendKey(out.arena.Start(), t, ix, row)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package entries
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/inverted"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/types"
@@ -41,15 +42,73 @@ func (m *Maker) Entry(i int) (types.Row, bool, error) {
 	}
 	ix := &m.table.Indexes[i]
 	for j := range ix.Columns {
-		at := m.table.Ordinal(ix.Columns[j].ColumnID) - len(m.table.Columns)
-		if at < 0 || m.known[at] {
-			continue
-		}
-		d, err := m.exprs.Computed[at].Eval(m.ev, m.row)
-		if err != nil {
+		if err := m.compute(ix.Columns[j].ColumnID); err != nil {
 			return nil, false, err
 		}
-		m.row[len(m.table.Columns)+at], m.known[at] = d, true
+	}
+	for j := range ix.Inverted {
+		if err := m.compute(ix.Inverted[j].ColumnID); err != nil {
+			return nil, false, err
+		}
 	}
 	return m.row, true, nil
+}
+
+// compute evaluates a column that has an expression, once for a row.
+func (m *Maker) compute(columnID uint32) error {
+	at := m.table.Ordinal(columnID) - len(m.table.Columns)
+	if at < 0 || m.known[at] || m.exprs.Computed[at] == nil {
+		return nil
+	}
+	d, err := m.exprs.Computed[at].Eval(m.ev, m.row)
+	m.row[len(m.table.Columns)+at], m.known[at] = d, err == nil
+	return err
+}
+
+// Entries calls f with the row of each entry that the i-th secondary index has for the row: as Entry returns it, and of an inverted index with
+// one term after the other.
+func (m *Maker) Entries(i int, f func(types.Row) error) error {
+	row, ok, err := m.Entry(i)
+	if !ok || err != nil {
+		return err
+	}
+	if m.table.Indexes[i].Inverted == nil {
+		return f(row)
+	}
+	terms, err := m.Terms(i)
+	if err != nil {
+		return err
+	}
+	for _, term := range terms {
+		if err := f(m.WithTerm(i, term)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Terms returns the terms that the i-th secondary index, which is inverted and for which Entry has returned a row, has for the row: sorted, each
+// once. The first byte of a term is the place of its column in the index.
+func (m *Maker) Terms(i int) ([][]byte, error) {
+	var all [][]byte
+	for n, c := range m.table.Indexes[i].Inverted {
+		ord := m.table.Ordinal(c.ColumnID)
+		if m.row[ord].IsNull() {
+			continue
+		}
+		terms, err := inverted.Class(c.Class).Terms(m.ev.Env, m.row[ord], m.table.ColumnAt(ord).Type)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range terms {
+			all = append(all, inverted.InColumn(n, t))
+		}
+	}
+	return all, nil
+}
+
+// WithTerm returns the row with a term of the i-th secondary index, which is inverted.
+func (m *Maker) WithTerm(i int, term []byte) types.Row {
+	m.row[m.table.Ordinal(m.table.Indexes[i].Columns[0].ColumnID)] = types.Bytes(term)
+	return m.row
 }

@@ -60,6 +60,9 @@ func (e *earlyFilter) pays() bool {
 }
 
 func newScan(ex *execution, n *planner.Scan) (Operator, error) {
+	if n.Inverted != nil {
+		return newInvertedScan(ex, n)
+	}
 	if n.WholeKeys {
 		return newMultiGet(ex, n)
 	}

@@ -72,6 +72,9 @@ func newTableWriter(ex *execution, t *catalog.TableDescriptor, checks []planner.
 func (w *tableWriter) touches(ix *catalog.IndexDescriptor, ordinals []int) bool {
 	for _, ord := range ordinals {
 		id := w.table.Columns[ord].ID
+		if slices.ContainsFunc(ix.Inverted, func(c catalog.InvertedColumn) bool { return c.ColumnID == id }) {
+			return true
+		}
 		if slices.Contains(ix.Include, id) || slices.ContainsFunc(ix.Columns, func(c catalog.IndexColumn) bool { return c.ColumnID == id }) {
 			return true
 		}
@@ -151,11 +154,18 @@ func entryRow(make *entries.Maker, ix *indexWriter, row types.Row) (types.Row, b
 }
 
 func (w *tableWriter) insertEntry(ctx context.Context, iw *indexWriter, row types.Row) error {
-	ix := iw.IndexDescriptor
+	if iw.Inverted != nil {
+		return w.entries.Entries(iw.at, func(held types.Row) error { return w.putEntry(ctx, iw.IndexDescriptor, held) })
+	}
 	row, ok, err := entryRow(w.entries, iw, row)
 	if !ok || err != nil {
 		return err
 	}
+	return w.putEntry(ctx, iw.IndexDescriptor, row)
+}
+
+// putEntry writes an entry for what an index holds of a row.
+func (w *tableWriter) putEntry(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row) error {
 	key, hasNull, err := rowenc.AppendKey(w.arena.Start(), w.table, ix, row)
 	if err != nil {
 		return err
@@ -177,18 +187,23 @@ func (w *tableWriter) delete(ctx context.Context, row types.Row) error {
 		w.former.Begin(row)
 	}
 	for i := range w.indexes {
-		held, ok, err := entryRow(w.former, &w.indexes[i], row)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		if err := w.remove(ctx, w.indexes[i].IndexDescriptor, held, 0); err != nil {
+		if err := w.removeEntry(ctx, &w.indexes[i], row); err != nil {
 			return err
 		}
 	}
 	return w.keys.deleted(row)
+}
+
+// removeEntry removes what an index holds of a row that former has begun.
+func (w *tableWriter) removeEntry(ctx context.Context, iw *indexWriter, row types.Row) error {
+	if iw.Inverted != nil {
+		return w.former.Entries(iw.at, func(held types.Row) error { return w.remove(ctx, iw.IndexDescriptor, held, 0) })
+	}
+	held, ok, err := entryRow(w.former, iw, row)
+	if !ok || err != nil {
+		return err
+	}
+	return w.remove(ctx, iw.IndexDescriptor, held, 0)
 }
 
 func (w *tableWriter) remove(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row, notify notifyRef) error {
@@ -250,6 +265,9 @@ func (w *tableWriter) updateIndex(ctx context.Context, iw *indexWriter, old, row
 	if w.entries == nil {
 		return w.updateEntry(ctx, iw.IndexDescriptor, old, row)
 	}
+	if iw.Inverted != nil {
+		return w.updateTerms(ctx, iw, old, row)
+	}
 	old, had, err := w.former.Entry(iw.at)
 	if err != nil {
 		return err
@@ -266,6 +284,54 @@ func (w *tableWriter) updateIndex(ctx context.Context, iw *indexWriter, old, row
 		return w.insertEntry(ctx, iw, row)
 	}
 	return nil
+}
+
+// updateTerms replaces the entries of an inverted index: those of terms that both rows have stay, unless the row's key changes.
+func (w *tableWriter) updateTerms(ctx context.Context, iw *indexWriter, old, row types.Row) error {
+	if w.moves {
+		if err := w.removeEntry(ctx, iw, old); err != nil {
+			return err
+		}
+		return w.insertEntry(ctx, iw, row)
+	}
+	before, err := termsOf(w.former, iw)
+	if err != nil {
+		return err
+	}
+	after, err := termsOf(w.entries, iw)
+	if err != nil {
+		return err
+	}
+	for len(before)+len(after) > 0 {
+		order := -1
+		switch {
+		case len(before) == 0:
+			order = 1
+		case len(after) > 0:
+			order = bytes.Compare(before[0], after[0])
+		}
+		switch {
+		case order < 0:
+			err, before = w.remove(ctx, iw.IndexDescriptor, w.former.WithTerm(iw.at, before[0]), 0), before[1:]
+		case order > 0:
+			err, after = w.putEntry(ctx, iw.IndexDescriptor, w.entries.WithTerm(iw.at, after[0])), after[1:]
+		default:
+			before, after = before[1:], after[1:]
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// termsOf returns the terms that an inverted index has of a row.
+func termsOf(make *entries.Maker, iw *indexWriter) ([][]byte, error) {
+	_, ok, err := make.Entry(iw.at)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return make.Terms(iw.at)
 }
 
 func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescriptor, old, row types.Row) (err error) {

@@ -158,7 +158,17 @@ func (x *explainer) scan(n *Scan) string {
 	if n.Index != &n.Table.Primary {
 		name = "IndexScan"
 	}
+	if n.Inverted != nil {
+		name = "InvertedScan"
+	}
 	s := name + " " + accessName(&n.Access)
+	if n.Inverted != nil {
+		parts := make([]string, len(n.Inverted))
+		for i, c := range n.Inverted {
+			parts[i] = n.Table.ColumnByID(n.Index.Inverted[c.Column].ColumnID).Name + " " + c.Op + " " + x.print(c.Value)
+		}
+		s += " (" + strings.Join(parts, ", ") + ")"
+	}
 	if spans := x.spans(n); spans != "" {
 		s += " (" + spans + ")"
 	}

@@ -26,6 +26,8 @@ const (
 type Guess struct {
 	// Equal, or Low and High, are the condition's values, over no row; nil: none.
 	Equal, Low, High expr.Scalar
+	// Share computes the share from a value; nil: dist tells it.
+	Share expr.Scalar
 	// Test is a condition over values alone, on which the plan depends: Bands says whether it held. nil: the guess is a share.
 	Test    expr.Scalar
 	dist    *distribution
@@ -124,6 +126,16 @@ func (p *physical) test(s *scanRel, cond expr.Scalar) bool {
 
 // shareFor estimates the share of rows under the values of ev, negative if it is unknown.
 func (g *Guess) shareFor(ev *expr.Context) float64 {
+	if g.Share != nil {
+		v, ok := knownValue(g.Share, ev)
+		switch {
+		case !ok:
+			return -1
+		case v.IsNull():
+			return 0
+		}
+		return v.Float()
+	}
 	if g.Equal != nil {
 		v, ok := knownValue(g.Equal, ev)
 		switch {
@@ -187,7 +199,7 @@ func (p *physical) guess(g Guess) (float64, bool) {
 		return 0, false
 	}
 	for i := range p.guesses {
-		if have := &p.guesses[i]; have.Test == nil && &have.scan.cols[0] == &g.scan.cols[0] && have.ordinal == g.ordinal && have.written == g.written {
+		if have := &p.guesses[i]; have.Test == nil && have.Share == nil && &have.scan.cols[0] == &g.scan.cols[0] && have.ordinal == g.ordinal && have.written == g.written {
 			return have.share, have.share >= 0
 		}
 	}
@@ -229,6 +241,29 @@ func (p *physical) guess(g Guess) (float64, bool) {
 		p.guesses = append(p.guesses, g)
 	}
 	return g.share, g.share >= 0
+}
+
+// guessShare estimates a share of the rows of a scan that an expression computes from values; negative if they are not known.
+func (p *physical) guessShare(s *scanRel, share expr.Scalar) float64 {
+	if p.err != nil {
+		return -1
+	}
+	for i := range p.guesses {
+		if have := &p.guesses[i]; have.Share != nil && expr.Equal(have.written[0], share) {
+			return have.share
+		}
+	}
+	g := Guess{scan: s, written: [3]expr.Scalar{share}, Share: p.compile(expr.Clone(share), nil), share: -1}
+	if p.err != nil {
+		return -1
+	}
+	if ev, ok := p.knownInputs(&g); ok {
+		g.share = g.shareFor(ev)
+	}
+	if expr.HasInput(share) && p.tableStats(s).Rows >= guessRows && p.shares() < maxGuesses {
+		p.guesses = append(p.guesses, g)
+	}
+	return g.share
 }
 
 // shares counts the guesses that are shares.
@@ -278,7 +313,7 @@ func isInteger(t types.Type) bool {
 func (p *physical) knownInputs(g *Guess) (*expr.Context, bool) {
 	ev := &expr.Context{Ctx: p.b.ctx, Env: p.b.env, Inputs: make(types.Row, len(p.inputs))}
 	known := true
-	for _, e := range [4]expr.Scalar{g.Equal, g.Low, g.High, g.Test} {
+	for _, e := range [5]expr.Scalar{g.Equal, g.Low, g.High, g.Test, g.Share} {
 		if e == nil {
 			continue
 		}

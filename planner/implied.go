@@ -22,10 +22,12 @@ type prover struct {
 // usable reports whether an index contains all rows of a scan that pass the conditions.
 func (p *physical) usable(s *scanRel, i int, conds []expr.Scalar) bool {
 	ix := &s.table.Indexes[i]
-	if ix.State != catalog.IndexPublic || s.table.Outdated(ix) {
-		return false
-	}
-	if ix.Where == nil {
+	return ix.State == catalog.IndexPublic && !s.table.Outdated(ix) && ix.Inverted == nil && p.includes(s, i, conds)
+}
+
+// includes reports whether the predicate of an index, if it has one, holds for all rows of a scan that pass the conditions.
+func (p *physical) includes(s *scanRel, i int, conds []expr.Scalar) bool {
+	if s.table.Indexes[i].Where == nil {
 		return true
 	}
 	x := p.indexed(s)

@@ -24,7 +24,7 @@ func hasIndexExprs(t *catalog.TableDescriptor) bool {
 		return true
 	}
 	for i := range t.Indexes {
-		if t.Indexes[i].Where != nil {
+		if t.Indexes[i].Where != nil || t.Indexes[i].Inverted != nil {
 			return true
 		}
 	}
@@ -58,9 +58,10 @@ func (p *physical) indexExprs(t *catalog.TableDescriptor, s *scanRel) *IndexExpr
 			addUsed(where, &reads)
 		}
 		for j := range t.Indexes[i].Columns {
-			if ord := t.Ordinal(t.Indexes[i].Columns[j].ColumnID); ord >= len(t.Columns) {
-				addUsed(s.indexes.computed[ord-len(t.Columns)], &reads)
-			}
+			s.addComputedUse(t.Indexes[i].Columns[j].ColumnID, &reads)
+		}
+		for j := range t.Indexes[i].Inverted {
+			s.addComputedUse(t.Indexes[i].Inverted[j].ColumnID, &reads)
 		}
 		for ord, id := range s.cols {
 			if reads.has(id) {
@@ -71,10 +72,18 @@ func (p *physical) indexExprs(t *catalog.TableDescriptor, s *scanRel) *IndexExpr
 	return out
 }
 
+// addComputedUse adds the columns that an expression of an index reads.
+func (s *scanRel) addComputedUse(columnID uint32, reads *colSet) {
+	at := s.table.Ordinal(columnID) - len(s.cols)
+	if at >= 0 && s.indexes.computed[at] != nil {
+		addUsed(s.indexes.computed[at], reads)
+	}
+}
+
 // scanIndexes are what the indexes of a scan's table compute, over the columns of the scan.
 type scanIndexes struct {
-	computed []expr.Scalar
-	ids      []int // column IDs of the computed columns
+	computed []expr.Scalar // nil for the terms of an inverted index
+	ids      []int         // column IDs of the computed columns
 	where    []expr.Scalar
 }
 
@@ -88,7 +97,11 @@ func (p *physical) indexed(s *scanRel) *scanIndexes {
 	s.indexes = x
 	for i := range t.Computed {
 		c := &t.Computed[i]
-		x.computed = append(x.computed, p.storedExpr(c.Expr.SQL, s, types.Type{}, "index expressions"))
+		var e expr.Scalar
+		if c.Expr != nil {
+			e = p.storedExpr(c.Expr.SQL, s, types.Type{}, "index expressions")
+		}
+		x.computed = append(x.computed, e)
 		x.ids = append(x.ids, len(p.b.cols))
 		p.b.cols = append(p.b.cols, columnInfo{Column: Column{Name: c.Name, Type: c.Type, Table: s.alias}, scan: s, ordinal: len(t.Columns) + i})
 	}
@@ -148,6 +161,9 @@ func (p *physical) ordinalOf(s *scanRel, e expr.Scalar) int {
 		return -1
 	}
 	for i, c := range p.indexed(s).computed {
+		if c == nil {
+			continue
+		}
 		if p.same(s, e, c) || p.same(s, expr.Unlabel(e), c) {
 			return len(s.cols) + i
 		}

@@ -105,6 +105,9 @@ type (
 		Limit int
 		// WholeKeys: every span is a whole key of a unique index.
 		WholeKeys bool
+		// Inverted are what is searched in an inverted index, in the place of Spans; the rows are those that all of them find. nil: it is no such
+		// index.
+		Inverted []InvertedSearch
 	}
 	// Values yields rows of expressions. One empty row is the source of a SELECT without FROM.
 	Values struct {
@@ -475,6 +478,14 @@ type MergeAction struct {
 	Changed []int         // UPDATE: ordinals that Row may change
 	// Policies are conditions of the existing row, then of the new one.
 	Policies []PolicyCheck
+}
+
+// InvertedSearch is a condition whose terms are looked up in an inverted index.
+type InvertedSearch struct {
+	Column int // place in Index.Inverted
+	Op     string
+	Value  expr.Scalar // over no row
+	Type   types.Type  // of Value
 }
 
 // OnConflict is the action of Insert if Arbiters (all unique indexes if nil) contain the key.

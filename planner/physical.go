@@ -222,6 +222,9 @@ func (p *physical) scan(s *scanRel, a ask) pnode {
 	if union, ok := p.orUnion(s, &pa, a); ok {
 		return union
 	}
+	if found, ok := p.invertedScan(s, &pa, need, a); ok {
+		return found
+	}
 	return p.readPath(s, &pa, a)
 }
 

@@ -260,3 +260,8 @@ func AppendRowKey(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDescr
 	}
 	return append(AppendIndexPrefix(dst, t.ID, t.Primary.ID), rest...), nil
 }
+
+// AppendValue appends a value of type t, which is not NULL, as keys contain it: equal values have equal bytes.
+func AppendValue(dst []byte, t types.Type, d types.Datum) ([]byte, error) {
+	return appendOrdered(dst, t, d, false, false)
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/inverted"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -29,8 +30,20 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 	if pretty {
 		table = relationName(ctx, r, t)
 	}
-	b.WriteString("INDEX " + keyword.QuoteIdent(ix.Name) + " ON " + table + " USING btree (")
+	b.WriteString("INDEX " + keyword.QuoteIdent(ix.Name) + " ON " + table + " USING " + methodName(ix) + " (")
+	for i, c := range ix.Inverted {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(keyDefinition(t, c.ColumnID, pretty))
+		if class := inverted.Class(c.Class); class != inverted.DefaultClass(t.ColumnByID(c.ColumnID).Type) {
+			b.WriteString(" " + keyword.QuoteIdent(c.Class))
+		}
+	}
 	for i := range ix.Columns {
+		if ix.Inverted != nil {
+			break
+		}
 		if i > 0 {
 			b.WriteString(", ")
 		}
@@ -69,6 +82,21 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 	return b.String()
 }
 
+// methodName names the method of an index.
+func methodName(ix *catalog.IndexDescriptor) string {
+	if ix.Inverted != nil {
+		return "gin"
+	}
+	return "btree"
+}
+
+func methodOID(ix *catalog.IndexDescriptor) int {
+	if ix.Inverted != nil {
+		return ginOID
+	}
+	return btreeOID
+}
+
 // optionList prints storage options as WITH takes them.
 func optionList(options []string) string {
 	out := make([]string, len(options))
@@ -104,8 +132,8 @@ func keyDefinition(t *catalog.TableDescriptor, id uint32, pretty bool) string {
 // indexExpressions is pg_index.indexprs: the expressions that are keys. percodb keeps expressions as text.
 func indexExpressions(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) types.Datum {
 	var all []string
-	for i := range ix.Columns {
-		if c := t.ColumnByID(ix.Columns[i].ColumnID); c.Expr != nil {
+	for _, id := range indexColumnIDs(ix) {
+		if c := t.ColumnByID(id); c.Expr != nil {
 			all = append(all, c.Expr.Full)
 		}
 	}

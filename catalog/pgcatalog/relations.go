@@ -11,6 +11,8 @@ const (
 	ownerOID      = 10   // the role that owns everything
 	heapOID       = 2    // access methods
 	btreeOID      = 403  //
+	ginOID        = 2742 //
+	ginHandlerOID = 333  // PostgreSQL's, which no client can call
 	databaseOID   = 5    // the one database
 	tablespaceOID = 1663 // pg_default
 
@@ -198,8 +200,8 @@ func classRows(s *scan) error {
 		for _, ix := range indexes {
 			err := s.emit(
 				col{"oid", oid(ix.OID)}, col{"relname", text(ix.Name)}, col{"relnamespace", namespace}, col{"relowner", oid(t.OwnerOID())},
-				col{"relam", num(btreeOID)}, col{"relfilenode", oid(ix.OID)}, col{"relpages", num(1)}, col{"reltuples", types.Float(max(rows, 0))},
-				col{"relpersistence", letter(persistence(t))}, col{"relkind", letter('i')}, col{"relnatts", num(len(ix.Columns) + len(ix.Include))},
+				col{"relam", num(methodOID(ix))}, col{"relfilenode", oid(ix.OID)}, col{"relpages", num(1)}, col{"reltuples", types.Float(max(rows, 0))},
+				col{"relpersistence", letter(persistence(t))}, col{"relkind", letter('i')}, col{"relnatts", num(len(indexColumnIDs(ix)))},
 				col{"relispopulated", boolean(true)}, col{"relreplident", letter('n')}, col{"reloptions", textArrayOrNull(ix.Options)},
 			)
 			if err != nil {
@@ -288,6 +290,13 @@ func attributeName(c *catalog.ColumnDescriptor) string {
 }
 
 func indexColumnIDs(ix *catalog.IndexDescriptor) []uint32 {
+	if ix.Inverted != nil {
+		ids := make([]uint32, len(ix.Inverted))
+		for i := range ids {
+			ids[i] = ix.Inverted[i].ColumnID
+		}
+		return ids
+	}
 	ids := make([]uint32, 0, len(ix.Columns)+len(ix.Include))
 	for i := range ix.Columns {
 		ids = append(ids, ix.Columns[i].ColumnID)
@@ -336,6 +345,11 @@ func indexRows(s *scan) error {
 			} else {
 				keys = append(keys, int64(id))
 			}
+			if ix.Inverted != nil {
+				typ := t.ColumnByID(id).Type
+				classes, collations, options = append(classes, operatorClass(typ)), append(collations, collationOf(typ)), append(options, 0)
+				continue
+			}
 			if i >= len(ix.Columns) {
 				continue
 			}
@@ -352,7 +366,7 @@ func indexRows(s *scan) error {
 			options = append(options, option)
 		}
 		return s.emit(
-			col{"indexrelid", oid(ix.OID)}, col{"indrelid", oid(t.OID())}, col{"indnatts", num(len(keys))}, col{"indnkeyatts", num(len(ix.Columns))},
+			col{"indexrelid", oid(ix.OID)}, col{"indrelid", oid(t.OID())}, col{"indnatts", num(len(keys))}, col{"indnkeyatts", num(len(options))},
 			col{"indisunique", boolean(ix.Unique)}, col{"indisprimary", boolean(ix.ID == t.Primary.ID)}, col{"indimmediate", boolean(true)},
 			col{"indisvalid", boolean(ix.State == catalog.IndexPublic)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
 			col{"indkey", vector(types.TInt2vector, keys)}, col{"indclass", vector(types.TOidvector, classes)},

@@ -30,6 +30,7 @@ var layers = [][]string{
 	{"percolator", "gc"},
 	{"catalog", "percolator/observe"},
 	{"rowenc", "advisory"},
+	{"inverted"},
 	{"catalog/pgcatalog"},
 	{"planner/expr"},
 	{"planner"},

@@ -1,0 +1,104 @@
+package ddl
+
+import (
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/inverted"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// isInverted reports whether CREATE INDEX makes an inverted index: by gin, or by gist over the trigrams of texts, which have the same terms.
+func isInverted(n *ast.CreateIndex) bool {
+	return n.Method == "gin" || n.Method == "gist" && !slices.ContainsFunc(n.Columns, func(c ast.IndexColumn) bool {
+		return len(c.OpClass) == 0 || c.OpClass[len(c.OpClass)-1] != string(inverted.TrigramGist)
+	})
+}
+
+// maxInverted is the greatest number of columns of an index, as in PostgreSQL.
+const maxInverted = 32
+
+// newInverted completes ix for an inverted index.
+func (r *run) newInverted(ctx context.Context, t *catalog.TableDescriptor, n *ast.CreateIndex, ix catalog.IndexDescriptor) (catalog.IndexDescriptor, error) {
+	if len(n.Columns) > maxInverted {
+		return ix, pgerror.New(pgerror.TooManyColumns, "cannot use more than %d columns in an index", maxInverted)
+	}
+	var names []string
+	for i := range n.Columns {
+		c := &n.Columns[i]
+		col, err := r.keyColumn(ctx, t, c)
+		if err != nil {
+			return ix, err
+		}
+		class, err := r.invertedClass(n.Method, c.OpClass, col.Type)
+		if err != nil {
+			return ix, err
+		}
+		names = appendIndexName(names, c)
+		ix.Inverted = append(ix.Inverted, catalog.InvertedColumn{ColumnID: col.ID, Class: string(class)})
+	}
+	ix.Method, ix.Columns = "gin", []catalog.IndexColumn{catalog.NewIndexColumn(addTermColumn(t), nil)}
+	return ix, r.finishIndex(ctx, t, n, &ix, names)
+}
+
+// addTermColumn adds the column of the terms of an inverted index to t.
+func addTermColumn(t *catalog.TableDescriptor) *catalog.ColumnDescriptor {
+	t.Computed = append(t.Computed, catalog.ColumnDescriptor{ID: t.NextColumnID, Name: "term", Type: types.TBytea})
+	t.NextColumnID++
+	return &t.Computed[len(t.Computed)-1]
+}
+
+// invertedClass finds the operator class of a column of an inverted index.
+func (r *run) invertedClass(method string, path []string, t types.Type) (inverted.Class, error) {
+	class := inverted.DefaultClass(t)
+	if len(path) == 0 {
+		if class == "" {
+			return "", pgerror.New(pgerror.UndefinedObject, "data type %s has no default operator class for access method %q", t.Base(), method).
+				WithHint("You must specify an operator class for the index or define a default operator class for the data type.")
+		}
+	} else {
+		class = inverted.Class(path[len(path)-1])
+		switch class {
+		case inverted.JSONB, inverted.JSONBPath, inverted.Array, inverted.TSVector:
+		case inverted.Trigram, inverted.TrigramGist:
+			if !slices.ContainsFunc(r.r.Extensions().All(), func(d *catalog.ExtensionDescriptor) bool { return d.Name == "pg_trgm" }) {
+				return "", noClass(class, method)
+			}
+		default:
+			return "", noClass(class, method)
+		}
+		if !class.Accepts(t) {
+			return "", pgerror.New(pgerror.DatatypeMismatch, "operator class %q does not accept data type %s", class, t.Base())
+		}
+		if class == inverted.TrigramGist {
+			class = inverted.Trigram
+		}
+	}
+	if class == inverted.Array && !rowenc.Indexable(t.Underlying().Elem()) {
+		return "", pgerror.Unsupported("an index over arrays of type "+t.Underlying().Elem().String(), "Index arrays of scalar types.")
+	}
+	return class, nil
+}
+
+func noClass(class inverted.Class, method string) error {
+	return pgerror.New(pgerror.UndefinedObject, "operator class %q does not exist for access method %q", class, method)
+}
+
+// fitsKeys checks that the columns of an index, whose types may have changed, can be indexed.
+func fitsKeys(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
+	for i := range ix.Columns {
+		if err := requireIndexable(t.ColumnByID(ix.Columns[i].ColumnID)); err != nil {
+			return err
+		}
+	}
+	for _, c := range ix.Inverted {
+		if typ := t.ColumnByID(c.ColumnID).Type; !inverted.Class(c.Class).Accepts(typ) {
+			return pgerror.New(pgerror.DatatypeMismatch, "operator class %q does not accept data type %s", c.Class, typ.Base())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package inverted
+
+import (
+	"slices"
+
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Class is an operator class.
+type Class string
+
+// The operator classes.
+const (
+	JSONB     Class = "jsonb_ops"
+	JSONBPath Class = "jsonb_path_ops"
+	Array     Class = "array_ops"
+	TSVector  Class = "tsvector_ops"
+	Trigram   Class = "gin_trgm_ops"
+	// TrigramGist is stored as Trigram.
+	TrigramGist Class = "gist_trgm_ops"
+)
+
+// DefaultClass returns the class that an index over values of type t has unless it names one; "" for none.
+func DefaultClass(t types.Type) Class {
+	t = t.Underlying()
+	switch {
+	case t.OID == types.OIDJSONB:
+		return JSONB
+	case t.IsArray():
+		return Array
+	case t.OID == types.OIDTSVector:
+		return TSVector
+	}
+	return ""
+}
+
+// Accepts reports whether the class has terms of values of type t.
+func (c Class) Accepts(t types.Type) bool {
+	switch c {
+	case Trigram, TrigramGist:
+		t = t.Underlying()
+		return t.OID == types.OIDText || t.OID == types.OIDVarchar
+	case JSONBPath:
+		return DefaultClass(t) == JSONB
+	}
+	return DefaultClass(t) == c && c != ""
+}
+
+// Query is what the terms of a row must satisfy: one of the fields decides. The zero Query is satisfied by no row.
+type Query struct {
+	Term   []byte // the row has the term
+	Prefix bool   // or one that begins with it
+	And    []*Query
+	Or     []*Query
+	All    bool // every row may do: an index is of no use
+}
+
+func all() *Query { return &Query{All: true} }
+
+func word(term []byte) *Query { return &Query{Term: term} }
+
+// and connects queries; those for which every row may do say nothing.
+func and(qs []*Query) *Query {
+	qs = slices.DeleteFunc(qs, func(q *Query) bool { return q.All })
+	switch len(qs) {
+	case 0:
+		return all()
+	case 1:
+		return qs[0]
+	}
+	return &Query{And: qs}
+}
+
+func or(qs []*Query) *Query {
+	if slices.ContainsFunc(qs, func(q *Query) bool { return q.All }) {
+		return all()
+	}
+	if len(qs) == 1 {
+		return qs[0]
+	}
+	return &Query{Or: qs}
+}
+
+func words(terms [][]byte) []*Query {
+	qs := make([]*Query, len(terms))
+	for i, t := range terms {
+		qs[i] = word(t)
+	}
+	return qs
+}
+
+// sortTerms sorts terms and removes those that repeat.
+func sortTerms(terms [][]byte) [][]byte {
+	slices.SortFunc(terms, slices.Compare)
+	return slices.CompactFunc(terms, func(a, b []byte) bool { return slices.Equal(a, b) })
+}
+
+// Terms returns the terms of a value of type t that is not NULL, sorted, each once.
+func (c Class) Terms(env *builtin.Env, d types.Datum, t types.Type) ([][]byte, error) {
+	var terms [][]byte
+	var err error
+	switch c {
+	case JSONB:
+		terms = jsonbTerms(nil, d.JSONB())
+	case JSONBPath:
+		terms = pathTerms(nil, d.JSONB())
+	case Array:
+		terms, err = arrayTerms(d, t)
+	case TSVector:
+		for _, l := range d.TSVector() {
+			terms = append(terms, []byte(l.Word))
+		}
+	case Trigram:
+		terms, err = builtin.TrigramTerms(env, d.Text())
+	}
+	return sortTerms(terms), err
+}
+
+// Serves reports whether the class can find rows whose value, on the left of an operator, satisfies it with an argument of type arg.
+func (c Class) Serves(op string, arg types.Type) bool {
+	arg = arg.Underlying()
+	switch c {
+	case JSONB:
+		return op == "@>" && arg.OID == types.OIDJSONB || op == "?" || (op == "?|" || op == "?&") && arg.IsArray()
+	case JSONBPath:
+		return op == "@>" && arg.OID == types.OIDJSONB
+	case Array:
+		return arg.IsArray() && (op == "@>" || op == "<@" || op == "&&" || op == "=")
+	case TSVector:
+		return (op == "@@" || op == "@@@") && arg.OID == types.OIDTSQuery
+	case Trigram:
+		return slices.Contains([]string{"~~", "~~*", "~", "~*", "%", "="}, op)
+	}
+	return false
+}
+
+// Search returns the query for value op arg, where values have type t and arg, which is not NULL, has type argType.
+func (c Class) Search(env *builtin.Env, op string, arg types.Datum, argType types.Type) (*Query, error) {
+	switch c {
+	case JSONB:
+		return searchJSONB(op, arg), nil
+	case JSONBPath:
+		return and(words(sortTerms(pathTerms(nil, arg.JSONB())))), nil
+	case Array:
+		return searchArray(op, arg, argType)
+	case TSVector:
+		return searchText(arg.TSQuery().Root), nil
+	case Trigram:
+		return searchTrigrams(env, op, arg.Text())
+	}
+	return all(), nil
+}
+
+// InColumn returns a term as that of the n-th column of an index.
+func InColumn(n int, term []byte) []byte { return append([]byte{byte(n)}, term...) }
