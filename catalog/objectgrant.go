@@ -23,7 +23,7 @@ func (g *Grants) ObjectACL(kind acl.Kind, name string) acl.List {
 }
 
 // FixedObjects are the languages and tablespaces that there are.
-var FixedObjects = map[acl.Kind][]string{acl.Language: {"sql"}, acl.Tablespace: {"pg_default", "pg_global"}}
+var FixedObjects = map[acl.Kind][]string{acl.Language: {"sql", "plpgsql"}, acl.Tablespace: {"pg_default", "pg_global"}}
 
 // superuserFunctions are those that PUBLIC may not execute by default.
 var superuserFunctions = map[string]bool{"pg_reload_conf()": true}

@@ -205,7 +205,7 @@ func (d *dropping) collect(ctx context.Context) error {
 		for _, f := range d.r.standardOn(t) {
 			if !slices.Contains(d.routines, f) {
 				d.routines = append(d.routines, f)
-				d.why = append(d.why, f.Kind.String()+" "+d.r.routineSignature(f)+" depends on "+kindWord(t)+" "+t.Name)
+				d.why = append(d.why, "function "+d.r.routineSignature(f)+" depends on "+kindWord(t)+" "+t.Name)
 			}
 		}
 		users, err := d.r.observersOn(ctx, t.ID)
@@ -303,7 +303,7 @@ func (d *dropping) execute(ctx context.Context) error {
 		return err
 	}
 	for _, f := range d.routines {
-		others = append(others, f.Kind.String()+" "+d.r.routineSignature(f))
+		others = append(others, "function "+d.r.routineSignature(f))
 	}
 	for _, use := range d.observers {
 		others = append(others, "observer "+use.observer.Name+" on table "+use.table.Name)
@@ -456,7 +456,7 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 	}
 	functions := r.routinesWhere(func(f *catalog.RoutineDescriptor) bool { return f.Schema == schema })
 	for _, f := range functions {
-		why = append(why, f.Kind.String()+" "+r.routineSignature(f)+" depends on schema "+schema)
+		why = append(why, "function "+r.routineSignature(f)+" depends on schema "+schema)
 	}
 	installed := r.extensionsIn(schema)
 	for _, e := range installed {

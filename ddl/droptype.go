@@ -196,7 +196,7 @@ func (f *typeDropping) describe(d *catalog.TypeDescriptor, dependsOn bool) (line
 		add(u.what(), u.array, u.domain.ID, within...)
 	}
 	for _, u := range f.routines {
-		add(u.Kind.String()+" "+f.names(u), false, u.ID)
+		add("function "+f.names(u), false, u.ID)
 	}
 	for _, u := range f.others {
 		for _, use := range u.uses {

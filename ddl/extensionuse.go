@@ -79,7 +79,7 @@ func (p *extensionProbe) uses(ctx context.Context, what string, f func() error) 
 func (p *extensionProbe) depends(what string, use builtin.Use) {
 	if use.Routine != nil {
 		d := p.r.Routines().ByOID(use.Routine.OID)
-		p.found.lines = append(p.found.lines, what+" depends on "+use.Kind+" "+p.routineSignature(d))
+		p.found.lines = append(p.found.lines, what+" depends on function "+p.routineSignature(d))
 		return
 	}
 	p.found.lines = append(p.found.lines, what+" depends on "+use.Kind+" "+p.prefix+use.Name)

@@ -539,7 +539,7 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 		}
 	}
 	for _, d := range r.r.Routines().All() {
-		switch name := d.Kind.String() + " " + r.routineSignature(d); {
+		switch name := "function " + r.routineSignature(d); {
 		case d.OwnerOID() == role:
 			add(d.ID, "owner of ", name)
 		case d.ACL.Mentions(role):

@@ -51,10 +51,20 @@ func (r *run) createRoutine(ctx context.Context, n *ast.CreateFunction) error {
 	if err := r.replaceable(d, n.OrReplace); err != nil {
 		return err
 	}
-	if err := r.routineBody(ctx, d, n, o); err != nil {
+	if n.Return != nil || n.Atomic { // Such a body cannot call the routine itself.
+		if err := r.standardBody(ctx, d, n); err != nil {
+			return err
+		}
+		return r.putRoutine(ctx, d)
+	}
+	d.Body = o.body[0]
+	if err := r.putRoutine(ctx, d); err != nil {
 		return err
 	}
-	return r.putRoutine(ctx, d)
+	if d.Language == "plpgsql" {
+		return r.checkProcedural(ctx, d, o)
+	}
+	return r.checkSQL(ctx, d, o)
 }
 
 // routineSchema returns the schema in which a routine is created, and checks that the user may.
@@ -356,22 +366,9 @@ func (r *run) routineSetting(o *routineOptions, st *ast.Set) error {
 	return nil
 }
 
-// routineBody checks the body and stores it.
-func (r *run) routineBody(ctx context.Context, d *catalog.RoutineDescriptor, n *ast.CreateFunction, o *routineOptions) error {
-	if o.body != nil {
-		d.Body = o.body[0]
-	}
-	switch {
-	case d.Language == "plpgsql":
-		return r.checkProcedural(ctx, d, o)
-	case n.Return != nil || n.Atomic:
-		return r.standardBody(ctx, d, n)
-	}
-	return r.checkSQL(ctx, d, o)
-}
-
 // checkSQL checks a body in SQL.
 func (r *run) checkSQL(ctx context.Context, d *catalog.RoutineDescriptor, o *routineOptions) error {
+	d = r.r.Routines().ByOID(d.OID())
 	if err := planner.CheckRoutineTypes(d, "SQL"); err != nil {
 		return err
 	}
@@ -438,6 +435,11 @@ func standardText(n *ast.CreateFunction) string {
 // standardBody is the body of statements whose names are qualified.
 func standardBody(n *ast.CreateFunction, statements []ast.Statement) string {
 	if n.Return == nil {
+		for i, s := range n.Body {
+			if _, returns := s.(*ast.ReturnStatement); returns {
+				statements[i] = &ast.ReturnStatement{Value: statements[i].(*ast.Query).Body.(*ast.Select).Columns[0].Expr}
+			}
+		}
 		return atomicText(statements)
 	}
 	q := statements[0].(*ast.Query)
@@ -456,6 +458,7 @@ func atomicText(statements []ast.Statement) string {
 
 // checkProcedural checks a body in PL/pgSQL.
 func (r *run) checkProcedural(ctx context.Context, d *catalog.RoutineDescriptor, o *routineOptions) error {
+	d = r.r.Routines().ByOID(d.OID())
 	if err := planner.CheckRoutineTypes(d, "PL/pgSQL"); err != nil {
 		return err
 	}

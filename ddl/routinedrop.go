@@ -59,7 +59,7 @@ func (r *run) dropRoutineList(ctx context.Context, targets []*catalog.RoutineDes
 		found.lines = append(found.lines, triggers[i].line)
 	}
 	if len(found.lines) > 0 && !cascade {
-		what := targets[0].Kind.String() + " " + r.routineSignature(targets[0])
+		what := "function " + r.routineSignature(targets[0])
 		e := pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop %s because other objects depend on it", what)
 		if len(targets) > 1 {
 			e = pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop desired object(s) because other objects depend on them")
@@ -157,13 +157,13 @@ func (p *extensionProbe) routineUse(ctx context.Context, d *catalog.RoutineDescr
 	if slices.Contains(targets, d) {
 		return nil
 	}
-	what := d.Kind.String() + " " + p.routineSignature(d)
+	what := "function " + p.routineSignature(d)
 	found := false
 	if a := d.Aggregate; a != nil {
 		for _, t := range targets {
 			if oid := t.OID(); !found && (oid == a.Transition || oid == a.Final || oid == a.Combine) {
 				found = true
-				p.depends(what, builtin.Use{Kind: t.Kind.String(), Routine: t.Routine()})
+				p.depends(what, builtin.Use{Kind: "function", Routine: t.Routine()})
 			}
 		}
 	}

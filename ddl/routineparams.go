@@ -131,7 +131,24 @@ func (p *paramReader) defaultOf(ctx context.Context, param *builtin.RoutineParam
 	if err := p.literalFits(ctx, bound); err != nil {
 		return "", err
 	}
-	return p.pinned(e), nil
+	text := p.pinned(e)
+	switch l := e.(type) {
+	case *ast.Null:
+		text += typed(want)
+	case *ast.Literal:
+		if l.Kind == ast.LiteralString {
+			text += typed(want)
+		}
+	}
+	return text, nil
+}
+
+// typed is the cast by which a literal has a type wherever it stands, as PostgreSQL shows it.
+func typed(t types.Type) string {
+	if !t.Valid() {
+		return ""
+	}
+	return "::" + builtin.TypeName(t)
 }
 
 // result takes the type of the result, which OUT parameters determine.

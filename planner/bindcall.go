@@ -683,7 +683,9 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	saved := sc.clause
 	sc.in("functions in FROM", false, false)
 	inner.in("functions in FROM", false, false)
+	b.named = false
 	r, cols, err := b.tableFuncRel(inner, f, t)
+	named := b.named
 	sc.clause = saved
 	if err != nil {
 		return nil, err
@@ -699,7 +701,7 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	for i, id := range cols {
 		colName := b.cols[id].Name
 		// The column of a function that returns no records is named by its alias.
-		if set, ok := r.(*setFuncRel); i == 0 && t.Alias != "" && !isChanges(t.Call) && (!ok || set.fn.Columns == nil && set.fn.Column == "") {
+		if set, ok := r.(*setFuncRel); i == 0 && t.Alias != "" && !named && !isChanges(t.Call) && (!ok || set.fn.Columns == nil && set.fn.Column == "") {
 			colName = t.Alias
 		}
 		b.cols[id].Name, b.cols[id].Table = colName, alias

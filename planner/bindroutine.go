@@ -143,8 +143,9 @@ func (b *binder) routineArgs(m *builtin.RoutineMatch, given []expr.Scalar, pos i
 		}
 	}
 	if m.Spread >= 0 {
-		slots = append(slots[:m.Spread:m.Spread], &expr.Array{Elems: slots[m.Spread:], Typ: call.Args[m.Spread]})
+		slots = append(slots[:m.Spread:m.Spread], &expr.Array{Elems: slots[m.Spread:], Typ: call.Args[len(call.Args)-1]})
 	}
+	slots = builtin.Slotted(m, slots)
 	if c, err := inputCollation(slots, nil); err != nil {
 		return nil, nil, err
 	} else if c != nil && call.Columns == nil && call.Ret.Collatable() {
@@ -240,7 +241,7 @@ func (b *binder) routineTable(sc *scope, f builtin.FuncName, t *ast.TableFunc) (
 	if call, err = b.defineColumns(call, t); err != nil {
 		return nil, nil, err
 	}
-	if !t.Ordinality {
+	if !t.Ordinality && !b.apart {
 		if r, cols, err := b.inlineTable(call, args); r != nil || err != nil {
 			return r, cols, err
 		}

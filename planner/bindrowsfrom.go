@@ -61,7 +61,10 @@ func (z *zipBinder) add(t *ast.TableFunc) error {
 	if name == "unnest" && len(t.Call.Args) > 1 && t.Call.ArgNames == nil {
 		return z.unnest(t)
 	}
+	outer := z.b.apart
+	z.b.apart = true
 	r, _, err := z.b.tableFuncRel(z.sc, f, t)
+	z.b.apart = outer
 	if err != nil {
 		return err
 	}

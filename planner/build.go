@@ -74,6 +74,8 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 		b.travels, b.top = s, s.With
 		plan.AsOf = s.AsOf() != nil
 		err = p.planQuery(plan, s, outer)
+	case *ast.CallProcedure:
+		err = p.planCall(plan, s, outer)
 	default:
 		b.top = ast.WithOf(stmt)
 		err = p.planChange(plan, stmt, outer)

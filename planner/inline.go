@@ -47,6 +47,7 @@ func (b *binder) within(call *builtin.RoutineCall, d *catalog.RoutineDescriptor,
 		b.noSlots, b.as, b.r, b.arguments, b.stored = slots, as, r, args, stored
 		b.inlining = b.inlining[:len(b.inlining)-1]
 	}()
+	defer b.withoutVariables()()
 	sc := newScope(b, nil)
 	sc.given = true
 	it := nsItem{alias: d.Name, rel: true, given: true, open: true}
@@ -82,7 +83,7 @@ func (b *binder) inlineValue(call *builtin.RoutineCall, args []expr.Scalar) expr
 	err := b.within(call, d, func(sc *scope, columns []int) (err error) {
 		params = columns
 		sc.in("", false, false)
-		if x, err = sc.valueFor(e, call.Ret, castAssignment, 0); err != nil {
+		if x, err = sc.expr(e); err != nil {
 			return err
 		}
 		x, err = b.coerce(b.textIfUnknown(x), call.Ret.Base(), castAssignment, 0)
@@ -238,6 +239,7 @@ func (b *binder) inlineTable(call *builtin.RoutineCall, args []expr.Scalar) (rel
 		id := q.cols[i].id
 		out.items = append(out.items, projection{b.newColumn(columns[i].Name, columns[i].Type), b.column(id, 0)})
 	}
+	b.named = call.SetFunc().Columns != nil || r.ColumnName() != r.Name
 	return out, outputIDs(out.items), nil
 }
 

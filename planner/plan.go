@@ -66,6 +66,8 @@ type Plan struct {
 	RoutinesVersion uint64
 	// CallsRoutines: routines of users are called when the plan is executed, which may read and write anything.
 	CallsRoutines bool
+	// Procedure is what CALL does; nil for another statement. The plan has no rows then: the session executes it.
+	Procedure *ProcedureCall
 	// SearchPath is the one in which the resolver found unqualified names.
 	SearchPath []string
 	// Names are the relations that the statement names without a schema: the plan is valid while the search path finds the same ones.

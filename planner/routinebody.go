@@ -33,7 +33,7 @@ func RoutineRows(call *builtin.RoutineCall) []InputRow {
 // HasPlan reports whether a statement is a query or a change of rows: others are executed without a plan.
 func HasPlan(tree ast.Statement) bool {
 	switch tree.(type) {
-	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete, *ast.Merge:
+	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete, *ast.Merge, *ast.CallProcedure:
 		return true
 	}
 	return false
@@ -55,17 +55,23 @@ func CheckRoutine(ctx context.Context, d *catalog.RoutineDescriptor, r catalog.R
 		if !HasPlan(stmt) {
 			continue
 		}
-		if last {
+		if _, procedure := stmt.(*ast.CallProcedure); last && !procedure {
 			opts.Result = call
 		}
 		if _, err := Build(ctx, stmt, r, env, opts); err != nil {
 			return nil, inRoutine(err, d.Name)
 		}
 	}
-	if n := len(statements); d.Ret.OID != types.OIDVoid && (n == 0 || !HasPlan(statements[n-1])) {
+	if n := len(statements); d.Ret.OID != types.OIDVoid && (n == 0 || !returnsRows(statements[n-1])) {
 		return nil, inRoutine(noResult(call), d.Name)
 	}
 	return statements, nil
+}
+
+// returnsRows reports whether a statement may be the last one of a function that returns something.
+func returnsRows(tree ast.Statement) bool {
+	_, procedure := tree.(*ast.CallProcedure)
+	return HasPlan(tree) && !procedure
 }
 
 // inRoutine adds the function to an error that has no position in its body.
@@ -110,13 +116,12 @@ func returned(call *builtin.RoutineCall) (columns []builtin.SetColumn, whole boo
 //
 // Errors: 42P13 it cannot return them.
 func (b *binder) shape(q *query, call *builtin.RoutineCall) error {
+	b.resolveUnknowns(q)
 	if call.Ret.OID == types.OIDVoid {
-		b.resolveUnknowns(q)
 		return nil
 	}
 	columns, whole := returned(call)
 	if whole && len(q.cols) == 1 && b.cols[q.cols[0].id].Type.OID == call.Ret.OID || columns == nil {
-		b.resolveUnknowns(q)
 		return nil
 	}
 	scalar := !whole && call.Columns == nil
@@ -136,7 +141,6 @@ func (b *binder) shape(q *query, call *builtin.RoutineCall) error {
 		}
 		q.cols[i].name = c.Name
 	}
-	b.resolveUnknowns(q)
 	return nil
 }
 

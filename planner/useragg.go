@@ -43,6 +43,9 @@ func FindAggregateFunction(path []string, args []types.Type, r catalog.Resolver)
 	if schema != "" {
 		f.From = r.Extensions().In(schema)
 	}
+	if slices.ContainsFunc(args, types.Type.IsPolymorphic) {
+		return findPolymorphic(f, full, args, r)
+	}
 	m, err := f.MatchRoutine(builtin.CallSite{Args: args})
 	if err != nil {
 		return nil, err
@@ -70,6 +73,21 @@ func FindAggregateFunction(path []string, args []types.Type, r catalog.Resolver)
 		return nil, err
 	}
 	return &AggregateFunction{Name: full, Ret: o.Ret, Strict: o.Strict, Proc: p}, nil
+}
+
+// findPolymorphic is FindAggregateFunction for polymorphic types: the function must have the same ones.
+func findPolymorphic(f builtin.FuncName, full string, args []types.Type, r catalog.Resolver) (*AggregateFunction, error) {
+	for _, u := range f.User {
+		if builtin.SameArguments(u.InputTypes(), args) {
+			return &AggregateFunction{Name: full, Ret: u.Ret, Strict: u.Strict, Routine: r.Routines().ByOID(u.OID)}, nil
+		}
+	}
+	for _, p := range builtin.ProcsNamed(f.Name) {
+		if slices.EqualFunc(p.Args, args, func(oid types.OID, t types.Type) bool { return oid == t.OID }) {
+			return &AggregateFunction{Name: full, Ret: types.Type{OID: p.Ret, Mod: -1}, Strict: p.Value("proisstrict") == "t", Proc: p}, nil
+		}
+	}
+	return nil, builtin.ErrNoFunction(full, args)
 }
 
 // asTheyAre requires that values of the types have can be passed for those of want.

@@ -18,14 +18,15 @@ import (
 const unwritten = `
 	Query Insert Update Delete Merge Copy DeclareCursor Fetch CloseCursor Explain Prepare Execute Deallocate Begin Commit Rollback
 	Savepoint ReleaseSavepoint RollbackTo SetTransaction SetConstraints Show Discard Listen Unlisten Notify NotifyObserver
+	CallProcedure
 	WaitObserver Analyze Vacuum Reindex LockTable Checkpoint`
 
 // unsupported are those that percodb does not have.
 const unsupported = `
-	AlterExtension AlterFunction AlterStatistics AlterSubscription AlterTablespace AlterTextSearch CallProcedure Cluster
-	CreateAccessMethod CreateCast CreateConversion CreateEventTrigger CreateExtension CreateForeignTable CreateFunction
+	AlterExtension AlterStatistics AlterSubscription AlterTablespace AlterTextSearch Cluster
+	CreateAccessMethod CreateCast CreateConversion CreateEventTrigger CreateExtension CreateForeignTable
 	CreateLanguage CreateRule CreateStatistics CreateSubscription CreateTablespace CreateTransform
-	CreateTrigger DataWrapper Define Do ImportForeignSchema Load MoveAll OperatorClass OperatorFamily PreparedTransaction Publication
+	CreateTrigger DataWrapper Do ImportForeignSchema Load MoveAll OperatorClass OperatorFamily PreparedTransaction Publication
 	ReturnStatement SecurityLabel Server UserMapping`
 
 // Goal: every statement that changes the schema, roles, privileges or the system has a class. Method: the statements of the syntax tree are

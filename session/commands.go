@@ -30,6 +30,7 @@ type commands struct {
 	audit    *auditor
 
 	procedural procedural
+	routines   routines
 	observers  observerCommands
 	system     systemCommands
 }

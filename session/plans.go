@@ -93,11 +93,7 @@ func (m *plans) planText(ctx context.Context, st *sql.Statement, declared []type
 
 // hasPlan tells queries and changes of rows from everything else.
 func hasPlan(tree ast.Statement) bool {
-	switch tree.(type) {
-	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete, *ast.Merge:
-		return true
-	}
-	return false
+	return planner.HasPlan(tree)
 }
 
 // beginFor begins the transaction that a tree reads in.

@@ -212,6 +212,13 @@ func (h *procedural) Run(ctx context.Context, p plpgsql.Plan, params types.Row, 
 
 // Command implements plpgsql.Host.
 func (h *procedural) Command(ctx context.Context, tree ast.Statement, to plpgsql.Sink) (plpgsql.Result, error) {
+	if _, ok := tree.(*ast.CallProcedure); ok {
+		p, err := h.Plan(ctx, tree, planner.Options{NoSlots: true})
+		if err != nil {
+			return plpgsql.Result{}, err
+		}
+		return h.Run(ctx, p, nil, 0, to)
+	}
 	defer h.nested()()
 	s := &rowSink{h: h, to: to}
 	if do, ok := tree.(*ast.Do); ok {

@@ -307,6 +307,10 @@ func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) 
 			r.tag, err = x.commands.run(ctx, r.tree, q)
 		}
 		return err
+	case r.plan.Procedure != nil:
+		x.beginResult(r, w)
+		r.tag, err = x.callProcedure(ctx, r, w)
+		return err
 	}
 	x.warnings.to = w
 	if err := x.open(ctx, r); err != nil {

@@ -300,6 +300,8 @@ func (s *Session) connect(ctx context.Context) {
 		tx: tx, plans: &s.plans, portals: &s.portals, runner: &s.runner, commands: &s.commands, cursors: &s.commands.cursors,
 		settings: s.settings, env: env, warnings: &s.warnings,
 	}
+	s.commands.routines = routines{h: &s.commands.procedural, settings: s.settings, acting: &s.acting}
+	env.Routines = &s.commands.routines
 	tx.showModes()
 	s.collection.connect()
 	s.settings.OnChange(s.settingsChanged)

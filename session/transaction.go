@@ -240,7 +240,7 @@ func (t *transaction) nextStatement(ctx context.Context) error {
 // lockFirst prepares for a statement whose plan takes locks: its transaction takes them before it reads. It reports whether
 // the transaction begins anew for that.
 func (t *transaction) lockFirst(plan *cachedPlan) bool {
-	if plan == nil || plan.Locks == "" && (plan.ReadOnly || !plan.CallsRoutines) || t.pessimistic || t.phase.shared() || t.queried {
+	if plan == nil || plan.Locks == "" && (plan.ReadOnly || !plan.CallsRoutines) || plan.Procedure != nil || t.pessimistic || t.phase.shared() || t.queried {
 		return false
 	}
 	t.forgetUnused()

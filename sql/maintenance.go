@@ -16,7 +16,6 @@ func (p *parser) foreignStatement(word kw.Word, pos ast.Pos) ast.Statement {
 	case kw.Do:
 		return p.do(pos)
 	case kw.Call:
-		lacks("Call a function with SELECT.")
 		return p.callProcedure(pos)
 	case kw.Reindex:
 		return p.reindex(pos)

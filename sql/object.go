@@ -308,7 +308,9 @@ func (p *parser) defValue() *ast.DefValue {
 		p.advance()
 		return &ast.DefValue{Word: upper(t.kw)}
 	}
-	typ := p.funcType()
+	refused := p.refused
+	typ := p.funcType() // It may be a function with its argument types, which read like modifiers.
+	p.refused = refused
 	return &ast.DefValue{Type: &typ}
 }
 

@@ -101,6 +101,11 @@ func (s *scan) extensionDependRows() error {
 			return s.emit(col{"classid", num(class)}, col{"objid", oid(object)}, col{"refclassid", num(classPgExtension)},
 				col{"refobjid", oid(uint32(d.ID))}, col{"deptype", letter('e')})
 		}
+		if e.Name == "plpgsql" {
+			if err := member(classPgLanguage, builtin.PlpgsqlOID); err != nil {
+				return err
+			}
+		}
 		for _, p := range e.Procs() {
 			if err := member(classPgProc, p.OID); err != nil {
 				return err

@@ -286,7 +286,7 @@ func (s *scan) eachDescribed(f func(d *described) error) error {
 				return err
 			}
 		}
-		return f(&described{r.Schema(), r.specific, "ROUTINE", "0", types.Type{OID: r.Ret, Mod: -1}, false})
+		return f(&described{r.Schema(), r.specific, "ROUTINE", "0", r.result(), false})
 	})
 }
 

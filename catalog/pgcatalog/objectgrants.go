@@ -15,6 +15,7 @@ import (
 const (
 	internalLanguageOID = 12
 	sqlLanguageOID      = 14
+	plpgsqlLanguageOID  = int(builtin.PlpgsqlOID)
 	globalTablespaceOID = 1664
 )
 
@@ -96,7 +97,7 @@ func (o *Objects) namedObject(kind acl.Kind, name string) (string, error) {
 		}
 		return p.Signature, nil
 	case acl.Language:
-		if name != "sql" {
+		if name != "sql" && name != "plpgsql" {
 			return "", missing("language")
 		}
 	case acl.Tablespace:
@@ -121,6 +122,9 @@ func numberedObject(kind acl.Kind, id int) (name string, known bool) {
 			return p.Signature, true
 		}
 	case acl.Language:
+		if id == plpgsqlLanguageOID {
+			return "plpgsql", true
+		}
 		return "sql", id == sqlLanguageOID
 	case acl.Tablespace:
 		name, known = tablespaceNames[id]

@@ -258,6 +258,9 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 			return d.Comment, d.Comment != ""
 		}
 	}
+	if d := o.userRoutine(id); d != nil && (class == "" || class == "pg_proc") {
+		return d.Comment, d.Comment != ""
+	}
 	if class == "" || class == "pg_constraint" {
 		for _, d := range o.types().All() {
 			for i := range d.Checks {

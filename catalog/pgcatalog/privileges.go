@@ -184,6 +184,10 @@ func (o *Objects) HasPrivilege(q *builtin.PrivilegeQuery) (has, known bool, err 
 		return hasDatabasePrivilege(a, q, o.Database)
 	case "type":
 		return o.hasTypePrivilege(r, a, q)
+	case "function":
+		if d, err := o.routineAsked(r, q); d != nil || err != nil {
+			return hasRoutinePrivilege(a, d, q, err)
+		}
 	}
 	if kind := fixedKinds[q.Object]; kind != 0 {
 		return o.hasObjectPrivilege(a, kind, q)

@@ -115,6 +115,9 @@ func procRows(s *scan) error {
 			namespace = s.systemSchema()
 		}
 	}
+	if err := s.userProcRows(r); err != nil {
+		return err
+	}
 	return eachInstalled(s.Resolver, func(d *catalog.ExtensionDescriptor, e *builtin.Extension) error {
 		namespace, owner := oid(schemaOID(s.Resolver, d.Schema)), oid(d.OwnerOID())
 		for _, p := range e.Procs() {
@@ -152,7 +155,10 @@ func aggregateRows(s *scan) error {
 			rows = append(rows, row)
 		}
 	}
-	return s.dataRows(pgdata.Aggregates()).each(rows)
+	if err := s.dataRows(pgdata.Aggregates()).each(rows); err != nil {
+		return err
+	}
+	return s.userAggregateRows()
 }
 
 func opclassRows(s *scan) error {

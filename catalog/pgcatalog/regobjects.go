@@ -20,7 +20,7 @@ func (o *Objects) RoutineName(t, id types.OID) (string, bool) {
 	case types.OIDRegproc, types.OIDRegprocedure:
 		p := builtin.ProcByOID(id)
 		if p == nil {
-			return "", false
+			return o.userRoutineName(id, t == types.OIDRegprocedure)
 		}
 		name := keyword.QuoteIdent(p.Name)
 		if e := p.Extension(); e != nil {
@@ -154,6 +154,7 @@ func (o *Objects) functions(schema, name string) ([]*builtin.Proc, error) {
 	if r == nil {
 		return found, nil
 	}
+	found = append(found, userProcs(r, path, name)...)
 	return found, eachInstalled(r, func(d *catalog.ExtensionDescriptor, e *builtin.Extension) error {
 		for _, p := range e.Procs() {
 			if p.Name == name && slices.Contains(path, d.Schema) {

@@ -24,6 +24,7 @@ const (
 	classPgProc       = 1255
 	classPgOperator   = 2617
 	classPgExtension  = 3079
+	classPgLanguage   = 2612
 
 	classPgTSConfig   = 3602
 	classPgTSDict     = 3600
@@ -482,6 +483,11 @@ func descriptionRows(s *scan) error {
 	}
 	for _, d := range s.Extensions().All() {
 		if err := describe(uint32(d.ID), classPgExtension, 0, d.Comment); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.Routines().All() {
+		if err := describe(uint32(d.ID), classPgProc, 0, d.Comment); err != nil {
 			return err
 		}
 	}

@@ -150,8 +150,13 @@ func languageRows(s *scan) error {
 	if err != nil {
 		return err
 	}
-	return s.emit(col{"oid", num(sqlLanguageOID)}, col{"lanname", text("sql")}, col{"lanvalidator", procOID("fmgr_sql_validator")}, col{"lanowner", num(ownerOID)}, col{"lanpltrusted", boolean(true)},
+	err = s.emit(col{"oid", num(sqlLanguageOID)}, col{"lanname", text("sql")}, col{"lanvalidator", procOID("fmgr_sql_validator")}, col{"lanowner", num(ownerOID)}, col{"lanpltrusted", boolean(true)},
 		col{"lanacl", types.ACL(s.Grants().ObjectACL(acl.Language, "sql"))})
+	if err != nil {
+		return err
+	}
+	return s.emit(col{"oid", num(plpgsqlLanguageOID)}, col{"lanname", text("plpgsql")}, col{"lanowner", num(ownerOID)}, col{"lanispl", boolean(true)},
+		col{"lanpltrusted", boolean(true)}, col{"lanacl", types.ACL(s.Grants().ObjectACL(acl.Language, "plpgsql"))})
 }
 
 func settingRows(s *scan) error {

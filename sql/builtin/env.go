@@ -128,6 +128,8 @@ type Catalog interface {
 	ViewDefinition(view types.OID) (string, bool)
 	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition, pretty leaves out what is not needed.
 	IndexDefinition(index types.OID, column int, pretty bool) (string, bool)
+	// Routine returns a routine of a user, nil if there is none with the OID.
+	Routine(routine types.OID) *Proc
 	ConstraintDefinition(constraint types.OID) (string, bool)
 	// TriggerDefinition implements pg_get_triggerdef.
 	TriggerDefinition(trigger types.OID, pretty bool) (string, bool)

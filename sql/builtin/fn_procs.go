@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -14,8 +15,8 @@ import (
 // procFuncs declares the functions that print functions, and those that find functions and operators by their names.
 func procFuncs() []decl {
 	print := func(f func(p *Proc) (string, error)) Func {
-		return func(_ *Env, a []types.Datum) (types.Datum, error) {
-			p := ProcByOID(oidArg(a[0]))
+		return func(env *Env, a []types.Datum) (types.Datum, error) {
+			p := procOf(env, oidArg(a[0]))
 			if p == nil {
 				return types.Null, nil
 			}
@@ -32,10 +33,13 @@ func procFuncs() []decl {
 		{sig: "pg_get_function_result(oid) text", flags: stable, fn: print(func(p *Proc) (string, error) { return p.result(), nil })},
 		{sig: "pg_get_function_arguments(oid) text", flags: stable, fn: print(func(p *Proc) (string, error) { return p.arguments(true), nil })},
 		{sig: "pg_get_function_identity_arguments(oid) text", flags: stable, fn: print(func(p *Proc) (string, error) { return p.arguments(false), nil })},
-		{sig: "pg_function_is_visible(oid) bool", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			p := ProcByOID(oidArg(a[0]))
+		{sig: "pg_function_is_visible(oid) bool", flags: stable, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			p := procOf(env, oidArg(a[0]))
 			if p == nil {
 				return types.Null, nil
+			}
+			if p.user != nil {
+				return types.Bool(p.user.Visible), nil
 			}
 			return types.Bool(p.Schema() == systemSchema), nil
 		}},
@@ -44,8 +48,8 @@ func procFuncs() []decl {
 		decl{sig: "nameconcatoid(name,oid) name", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return types.Text(NameWithOID(a[0].Text(), oidArg(a[1]))), nil
 		}},
-		decl{sig: "pg_get_function_arg_default(oid,int4) text", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			p := ProcByOID(oidArg(a[0]))
+		decl{sig: "pg_get_function_arg_default(oid,int4) text", flags: stable, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			p := procOf(env, oidArg(a[0]))
 			if p == nil {
 				return types.Null, nil
 			}
@@ -118,6 +122,9 @@ type ProcParameter struct {
 
 // Parameters returns all parameters of a function, with those that it returns.
 func (p *Proc) Parameters() []ProcParameter {
+	if p.user != nil {
+		return p.user.parameters()
+	}
 	oids := p.Args
 	if all := p.Value("proallargtypes"); all != pgdata.Null {
 		oids = parseOIDList(strings.ReplaceAll(strings.Trim(all, "{}"), ",", " "))
@@ -161,6 +168,9 @@ func (p *Proc) arguments(defaults bool) string {
 	}
 	var b strings.Builder
 	list := p.Parameters()
+	if p.user != nil {
+		list = slices.DeleteFunc(list, func(a ProcParameter) bool { return a.Mode == 't' })
+	}
 	for i := 0; i < len(list); i++ {
 		a := &list[i]
 		switch {
@@ -170,6 +180,9 @@ func (p *Proc) arguments(defaults bool) string {
 			b.WriteString("ORDER BY ")
 		case i > 0:
 			b.WriteString(", ")
+		}
+		if a.Mode == 'i' && p.Kind == 'p' {
+			b.WriteString("IN ")
 		}
 		b.WriteString(a.String())
 		if defaults && a.Default != "" {
@@ -193,6 +206,9 @@ func (a *ProcParameter) String() string {
 
 // result prints what the function returns.
 func (p *Proc) result() string {
+	if p.user != nil {
+		return p.user.result()
+	}
 	t := TypeName(types.Type{OID: p.Ret, Mod: -1})
 	if p.Value("proretset") == "t" {
 		return "SETOF " + t
@@ -204,6 +220,9 @@ func (p *Proc) result() string {
 func (p *Proc) definition() (string, error) {
 	if p.Kind == 'a' {
 		return "", pgerror.New(pgerror.WrongObjectType, "\"%s\" is an aggregate function", p.Name)
+	}
+	if p.user != nil {
+		return p.user.definition(p), nil
 	}
 	language, cost := "internal", "1"
 	if p.Value("prolang") == "14" {

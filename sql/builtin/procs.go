@@ -25,6 +25,8 @@ type Proc struct {
 	row int       // in pgdata.Procs; -1: PostgreSQL has no such function
 	own *Overload // nil unless row is -1
 	set bool      // own returns a set
+
+	user *UserProc // of a user; nil unless row is -1
 }
 
 // procSet is what there is of functions, operators and casts. It is built at first use and only read afterwards.
@@ -110,6 +112,9 @@ func OperatorShown(row int) bool {
 
 // Schema returns the name of the schema that contains the function.
 func (p *Proc) Schema() string {
+	if p.user != nil {
+		return p.user.Routine.Schema
+	}
 	if p.own != nil && p.own.ext == informationSchema {
 		return informationSchema.Schema
 	}
@@ -130,6 +135,10 @@ func (p *Proc) Values(dst []string) []string {
 		return pgdata.Procs().Values(p.row, dst)
 	}
 	for _, column := range pgdata.Procs().Columns {
+		if p.user != nil {
+			dst = append(dst, p.user.value(column))
+			continue
+		}
 		dst = append(dst, p.ownValue(column))
 	}
 	return dst

@@ -78,7 +78,7 @@ func (f FuncName) MatchRoutine(site CallSite) (*RoutineMatch, error) {
 	case ambiguous, chosen != nil && slices.Contains(unclear, chosen):
 		e := pgerror.New(pgerror.AmbiguousFunction, "%s %s is not unique", site.kind(), site.signature(f))
 		return nil, e.WithHint("Could not choose a best candidate " + site.kind() + ". You might need to add explicit type casts.")
-	case chosen == nil && f.hasOwn() && (site.Names != nil || site.Variadic):
+	case chosen == nil && f.Known() && (site.Names != nil || site.Variadic):
 		return nil, nil // PostgreSQL's own are looked up by the caller.
 	case chosen == nil:
 		e := pgerror.New(pgerror.UndefinedFunction, "%s %s does not exist", site.kind(), site.signature(f))
@@ -101,8 +101,8 @@ func (s *CallSite) signature(f FuncName) string {
 	return namedSignature(f.String(), s.Names, s.Args)
 }
 
-// hasOwn reports whether functions of PostgreSQL or of extensions have the name.
-func (f FuncName) hasOwn() bool { return len(f.ofAnyKind()) > 0 || f.IsWindow() || f.IsOrderedSet() }
+// Known reports whether functions of PostgreSQL or of extensions have the name.
+func (f FuncName) Known() bool { return len(f.ofAnyKind()) > 0 || f.IsWindow() || f.IsOrderedSet() }
 
 // ofAnyKind returns the functions with the name, of PostgreSQL and of extensions, aggregates and those that return sets included.
 func (f FuncName) ofAnyKind() []*Overload {
@@ -139,15 +139,10 @@ next:
 	return out, unclear
 }
 
-// fewer reports whether c is to be preferred to another candidate of its schema: it takes the arguments as they are, and the other one
-// makes an array of them or adds defaults.
+// fewer reports whether c is to be preferred to another candidate of its schema: the other one makes an array of arguments.
 func (c *candidate) fewer(other *candidate) bool {
 	spread := func(c *candidate) bool { return c.match != nil && c.match.Spread >= 0 }
-	if spread(c) != spread(other) {
-		return spread(other)
-	}
-	omitted := func(c *candidate) bool { return c.match != nil && len(c.match.Omitted) > 0 }
-	return !omitted(c) && omitted(other)
+	return !spread(c) && spread(other)
 }
 
 // match returns how a call would have to be read to mean the routine, nil if it cannot mean it.
@@ -227,6 +222,17 @@ func (m *RoutineMatch) Slots() int { return len(m.params) }
 
 // Param returns the parameter of a slot.
 func (m *RoutineMatch) Param(slot int) *RoutineParam { return &m.params[slot] }
+
+// Slotted leaves of what stands in the slots the arguments that the routine gets: the ones of OUT parameters, which CALL has, are none.
+func Slotted[T any](m *RoutineMatch, slots []T) []T {
+	var in []T
+	for i := range slots {
+		if m.params[i].In() {
+			in = append(in, slots[i])
+		}
+	}
+	return in
+}
 
 // Resolve returns the call, given the types of what stands in the slots, and the types to which these must be coerced.
 //
