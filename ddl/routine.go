@@ -51,6 +51,9 @@ func (r *run) createRoutine(ctx context.Context, n *ast.CreateFunction) error {
 	if err := r.replaceable(d, n.OrReplace); err != nil {
 		return err
 	}
+	if err := r.requireNoIndexCalls(ctx, d); err != nil {
+		return err
+	}
 	if n.Return != nil || n.Atomic { // Such a body cannot call the routine itself.
 		if err := r.standardBody(ctx, d, n); err != nil {
 			return err
@@ -169,6 +172,25 @@ func (r *run) replaceable(d *catalog.RoutineDescriptor, orReplace bool) error {
 
 func inputs(d *catalog.RoutineDescriptor) []builtin.RoutineParam {
 	return (&builtin.Routine{Params: d.Params}).Inputs()
+}
+
+// requireNoIndexCalls fails if a routine that is about to be replaced computes keys of an index: entries are found by their keys, which
+// would be others then.
+func (r *run) requireNoIndexCalls(ctx context.Context, d *catalog.RoutineDescriptor) error {
+	old := r.r.Routines().ByOID(d.OID())
+	if old == nil {
+		return nil
+	}
+	found, err := r.routineUses(ctx, []*catalog.RoutineDescriptor{old})
+	if err != nil {
+		return err
+	}
+	for _, line := range found.lines {
+		if index, _, ok := strings.Cut(line, " depends on "); ok && strings.HasPrefix(line, "index ") {
+			return pgerror.Unsupported("Replacing a function that computes keys of an index", "Drop "+index+" first, and create it again.")
+		}
+	}
+	return nil
 }
 
 // sameColumns reports whether the records that two routines return have the same columns.
