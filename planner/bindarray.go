@@ -94,6 +94,9 @@ func (sc *scope) subscript(e *ast.Subscript) (expr.Scalar, error) {
 	if t.OID == types.OIDHstore {
 		return sc.hstoreSubscript(x, steps)
 	}
+	if t.OID == types.OIDName && len(steps) == 1 && !e.Slice {
+		return sc.nameSubscript(x, e)
+	}
 	if !t.IsArray() {
 		return nil, errNoSubscripts(t, startOf(first.X))
 	}
@@ -165,4 +168,16 @@ func (sc *scope) arrayIndex(e ast.Expr) (expr.Scalar, error) {
 		return nil, pgerror.New(pgerror.DatatypeMismatch, "array subscript must have type integer").At(startOf(e))
 	}
 	return out, err
+}
+
+// nameSubscript binds the byte of a name.
+func (sc *scope) nameSubscript(x expr.Scalar, e *ast.Subscript) (expr.Scalar, error) {
+	i, err := sc.expr(e.Index)
+	if err == nil {
+		i, err = sc.b.coerce(i, types.TInt4, castAssignment, startOf(e.Index))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return expr.NewCall(builtin.NameSubscript, []expr.Scalar{x, i}), nil
 }
