@@ -236,7 +236,7 @@ func (r *run) refreshConcurrently(ctx context.Context, t *catalog.TableDescripto
 // identifiesRows reports whether an index is unique over all rows, by columns and not by expressions.
 func identifiesRows(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) bool {
 	return ix.Unique && ix.State == catalog.IndexPublic && ix.Where == nil &&
-		!slices.ContainsFunc(ix.Columns, func(c catalog.IndexColumn) bool { return t.Columns[t.Ordinal(c.ColumnID)].Hidden })
+		!slices.ContainsFunc(ix.Columns, func(c catalog.IndexColumn) bool { return t.Ordinal(c.ColumnID) >= len(t.Columns) })
 }
 
 // difference makes the statements of REFRESH CONCURRENTLY. The rows of the query are those of new, the rows that there are those of old.

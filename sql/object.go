@@ -23,6 +23,10 @@ func (p *parser) lacking(pos ast.Pos, verb string) {
 	if word == kw.Event && next == kw.Trigger || word == kw.Foreign && next == kw.Table {
 		what += " " + upper(next)
 	}
+	if kind := p.peek(2).kw; word == kw.Text && next == kw.Search {
+		p.notYet(pos, what+" SEARCH "+upper(kind), textSearchHint(kind))
+		return
+	}
 	p.notYet(pos, what, objectHint(word))
 }
 
@@ -40,6 +44,17 @@ func objectHint(word kw.Word) string {
 		return "Use a built-in type with a CHECK constraint."
 	}
 	return ""
+}
+
+// textSearchHint says what to use instead of an object of full-text search that users define.
+func textSearchHint(kind kw.Word) string {
+	switch kind {
+	case kw.Parser, kw.Template:
+		return "Its functions would have to be written in C. Use pg_catalog.default and the configurations of pg_ts_config."
+	case kw.Dictionary:
+		return "Use the dictionaries of pg_ts_dict."
+	}
+	return "Use the configurations of pg_ts_config."
 }
 
 // nameForm is how an object of some kind is named.
