@@ -78,6 +78,8 @@ func (a *And) holds(ev *Context, in types.Row) (bool, error) {
 		switch {
 		case err != nil:
 			return false, err
+		case null && a.Test:
+			return false, nil
 		case null:
 			all = false // A later argument may still fail.
 		case !holds:
