@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/inverted"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
@@ -139,6 +140,11 @@ func (p *extensionProbe) relation(ctx context.Context, t *catalog.TableDescripto
 	}
 	for i := range t.Indexes {
 		ix := &t.Indexes[i]
+		if p.of.Name == "pg_trgm" && slices.ContainsFunc(ix.Inverted, func(c catalog.InvertedColumn) bool { return c.Class == string(inverted.Trigram) }) {
+			p.depends("index "+ix.Name, builtin.Use{Kind: "operator class", Name: string(inverted.Trigram) + " for access method gin"})
+			uses.uses = append(uses.uses, typeUse{what: "index " + ix.Name, index: ix.OID})
+			continue
+		}
 		err := indexExpressions(t, ix, func(x *catalog.ExprText) error {
 			return add("index "+ix.Name, typeUse{index: ix.OID}, func() error {
 				_, err := p.bindText(ctx, t, x.SQL, types.Type{}, inIndex)
