@@ -11,7 +11,7 @@ import (
 // formatVersion is the layout of the catalog's keys and values: docs/format/catalog.md.
 const (
 	formatVersion = "5"
-	// formatWithoutKeys is the layout before, in which no table had foreign keys, and indexes had columns of all rows as keys. An older server would
+	// formatWithoutKeys is the layout before, in which no table had foreign keys or generated columns, and indexes had columns of all rows as keys. An older server would
 	// not obey them, or not maintain other indexes.
 	formatWithoutKeys = "4"
 	// formatWithoutCollations is the layout before that, in which all keys of indexes ordered text by its bytes. An older server would not find

@@ -106,7 +106,9 @@ type ColumnDescriptor struct {
 	Default  string // SQL text of the default expression, "" for none; of serial columns nextval(…)
 	Identity string // "", "ALWAYS", "BY DEFAULT"
 	Sequence uint64 // id of the sequence a serial or identity column owns, 0 for none
-	Hidden   bool   // the rowid of tables without primary key: seen by no name, in no star
+	// Generated is the SQL text of the expression from which the column is computed; "" for ordinary columns.
+	Generated string `json:",omitempty"`
+	Hidden    bool   // the rowid of tables without primary key: seen by no name, in no star
 	// Missing is the value (rowenc.EncodeDatum) of rows written before the column was added.
 	Missing []byte
 	Comment string
@@ -137,6 +139,8 @@ type IndexDescriptor struct {
 	Columns    []IndexColumn
 	Include    []uint32 // ids of columns stored in the entry's value
 	Comment    string
+	// ConstraintComment is that of the constraint made by the index.
+	ConstraintComment string `json:",omitempty"`
 	// Where is a partial index's predicate: rows for which it is not true have no entry. nil: all have.
 	Where *ExprText `json:",omitempty"`
 	// Method is the index method that was named, if it is not btree.
@@ -256,6 +260,10 @@ type CheckDescriptor struct {
 	OID  uint32
 	Name string
 	Expr string // SQL text
+	// NotValid: rows from before the constraint have not been checked. NoInherit is shown, and has no other effect.
+	NotValid  bool   `json:",omitempty"`
+	NoInherit bool   `json:",omitempty"`
+	Comment   string `json:",omitempty"`
 }
 
 // SequenceDescriptor holds a sequence's options; its value is stored under a separate key.

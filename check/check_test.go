@@ -266,3 +266,37 @@ func mustAt(t *testing.T, f *fixture) catalog.Resolver {
 	}
 	return r
 }
+
+// Goal: a row whose parent is missing, a parent that does not know of a foreign key, and one that lists a table without, are found; NULLs and
+// existing parents are not. Method: a table that references the fixture's, and rows written without the executor.
+func TestForeignKeys(t *testing.T) {
+	f := newFixture(t)
+	parent := &catalog.TableDescriptor{
+		ID: 16410, Kind: catalog.KindTable, Schema: catalog.PublicSchema, Name: "parent", NextColumnID: 2, NextIndexID: 2,
+		Columns: []catalog.ColumnDescriptor{{ID: 1, Name: "a", Type: types.TInt4, NotNull: true}},
+		Primary: catalog.IndexDescriptor{ID: 1, Name: "parent_pkey", OID: 16501, Unique: true, Constraint: true, Columns: []catalog.IndexColumn{{ColumnID: 1}}},
+	}
+	child := &catalog.TableDescriptor{
+		ID: 16411, Kind: catalog.KindTable, Schema: catalog.PublicSchema, Name: "child", NextColumnID: 3, NextIndexID: 2,
+		Columns: []catalog.ColumnDescriptor{{ID: 1, Name: "a", Type: types.TInt4, NotNull: true}, {ID: 2, Name: "p", Type: types.TInt8}},
+		Primary: catalog.IndexDescriptor{ID: 1, Name: "child_pkey", OID: 16502, Unique: true, Constraint: true, Columns: []catalog.IndexColumn{{ColumnID: 1}}},
+		ForeignKeys: []catalog.ForeignKeyDescriptor{
+			{OID: 16500, Name: "fk", Columns: []uint32{2}, Parent: parent.ID, ParentColumns: []uint32{1}, ParentIndex: 16501},
+			{OID: 16503, Name: "later", Columns: []uint32{2}, Parent: parent.ID, ParentColumns: []uint32{1}, ParentIndex: 16501, NotValid: true},
+		},
+		Referencing: []uint64{16390},
+	}
+	f.change(parent, child)
+	f.write(func(txn *percolator.Txn) {
+		for _, r := range []types.Row{{types.Int(1), types.Int(1)}, {types.Int(2), types.Null}, {types.Int(3), types.Int(9)}} {
+			f.table = child
+			f.put(txn, r)
+		}
+		f.table = parent
+		f.put(txn, types.Row{types.Int(1)})
+	})
+	got, _ := f.problems()
+	if strings.Count(got, "public.child") != 3 || strings.Contains(got, "later") || !strings.Contains(got, "foreign key") || !strings.Contains(got, "is listed") {
+		t.Errorf("found\n%s", got)
+	}
+}

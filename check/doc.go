@@ -2,7 +2,7 @@
 // part of `percodb check`; package kv checks locks and write records.
 //
 //	descriptors ── names, columns, indexes, owners agree with each other
-//	rows        ── decode; NOT NULL columns are not NULL; each has its entry in every index
+//	rows        ── decode; NOT NULL columns are not NULL; each has its entry in every index, and the parents of its foreign keys exist
 //	entries     ── decode; each points at a row, and is the entry of that row
 //	sequences   ── lie within their bounds
 //

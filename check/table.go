@@ -31,6 +31,9 @@ func (k *checker) table(ctx context.Context, t *catalog.TableDescriptor) error {
 	if err := tc.decoder.Init(t, &t.Primary, ordinals); err != nil {
 		return k.found(t, &t.Primary, nil, "rows cannot be decoded: %v", err)
 	}
+	if err := tc.bindKeys(ctx); err != nil {
+		return err
+	}
 	if err := tc.rows(ctx); err != nil {
 		return err
 	}
@@ -57,6 +60,7 @@ type tableChecker struct {
 	entries *entries.Maker // nil: a row is all that the indexes hold
 	// Entries that rows should have, waiting to be looked up together.
 	wanted []wantedEntry
+	keys   []*keyChecker
 }
 
 type wantedEntry struct {
@@ -84,6 +88,11 @@ func (c *tableChecker) rows(ctx context.Context) error {
 	if it.Err() != nil {
 		return it.Err()
 	}
+	for _, k := range c.keys {
+		if err := c.lookUpParents(ctx, k); err != nil {
+			return err
+		}
+	}
 	return c.lookUp(ctx)
 }
 
@@ -105,6 +114,9 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 		}
 	}
 	c.begin(row)
+	if err := c.parents(ctx, key, row); err != nil {
+		return err
+	}
 	for i := range c.t.Indexes {
 		ix := &c.t.Indexes[i]
 		if ix.State != catalog.IndexPublic {

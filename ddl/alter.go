@@ -37,7 +37,7 @@ func (r *run) alter(ctx context.Context, n *ast.AlterTable) error {
 	if err := requireAlterable(t, n); err != nil {
 		return err
 	}
-	if _, err := r.closeParents(ctx, t, addedBy(n.Commands)); err != nil {
+	if err := r.closeRelated(ctx, t, n.Commands); err != nil {
 		return err
 	}
 	if needs := r.dataCommands(ctx, t, n.Commands); needs > 0 {
@@ -159,8 +159,12 @@ func (r *run) dataCommands(ctx context.Context, t *catalog.TableDescriptor, comm
 		case *ast.AddConstraint:
 			indexes++
 			needs += indexes
+		case *ast.TableCommand:
+			if n.Action == "VALIDATE CONSTRAINT" {
+				needs += indexes
+			}
 		case *ast.AlterColumn:
-			if n.SetType != nil || n.SetNotNull {
+			if n.SetType != nil || n.SetNotNull || n.Drop == "EXPRESSION" {
 				needs += indexes
 			}
 		case *ast.DropConstraint:
@@ -180,7 +184,7 @@ func (r *run) dataCommands(ctx context.Context, t *catalog.TableDescriptor, comm
 // fails later.
 func (r *run) columnNeedsRows(ctx context.Context, def *ast.ColumnDef) bool {
 	typ, serial, err := columnType(def, r.r)
-	if err != nil || serial || typ.HasDomain() || def.Identity != "" || len(def.Constraints) > 0 || def.NotNull && def.Default == nil {
+	if err != nil || serial || def.Generated != nil || typ.HasDomain() || def.Identity != "" || len(def.Constraints) > 0 || def.NotNull && def.Default == nil {
 		return true
 	}
 	if def.Default == nil {
@@ -213,6 +217,12 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 	case *ast.TableCommand:
 		if _, trigger := triggerStates[n.Action]; trigger {
 			return r.enableTrigger(ctx, t, n)
+		}
+		switch n.Action {
+		case "VALIDATE CONSTRAINT":
+			return r.validateConstraint(ctx, t, n)
+		case "ALTER CONSTRAINT":
+			return r.alterConstraint(ctx, t, n)
 		}
 		return r.alterRowSecurity(ctx, t, n.Action)
 	case *ast.SetStorage:
@@ -304,7 +314,7 @@ func (r *run) constraintFromIndex(ctx context.Context, t *catalog.TableDescripto
 		if err := r.update(ctx, t, without, true); err != nil {
 			return err
 		}
-		return r.addPrimaryKey(ctx, without, &ast.TableConstraint{Pos: c.Pos, Name: name, Kind: ast.PrimaryKey, Columns: columns})
+		return r.addPrimaryKeyAs(ctx, without, &ast.TableConstraint{Pos: c.Pos, Name: name, Kind: ast.PrimaryKey, Columns: columns}, ix.OID)
 	}
 	next := t.Clone()
 	at := next.IndexNamed(c.UsingIndex)
@@ -343,6 +353,9 @@ func (r *run) addCheck(ctx context.Context, t *catalog.TableDescriptor, c *ast.T
 		return err
 	}
 	next.Checks = append(next.Checks, check)
+	if check.NotValid {
+		return r.update(ctx, t, next, true)
+	}
 	if err := r.verifyRows(ctx, next, next, []catalog.CheckDescriptor{check}, nil); err != nil {
 		return err
 	}

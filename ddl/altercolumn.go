@@ -8,6 +8,7 @@ import (
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/keyword"
@@ -42,12 +43,19 @@ func (r *run) alterAddColumn(ctx context.Context, t *catalog.TableDescriptor, n 
 	if err := r.look(ctx); err != nil {
 		return err
 	}
+	if def.Generated != nil {
+		if err := r.setGenerated(ctx, b.t, def.Name, def.Generated); err != nil {
+			return err
+		}
+	}
 	if added := &b.t.Columns[len(b.t.Columns)-1]; added.Default != "" || len(b.sequences) > 0 || added.Type.HasDomain() {
 		if err := r.requireNoRowValues(ctx, t); err != nil {
 			return err
 		}
 	}
-	if len(b.sequences) > 0 {
+	if def.Generated != nil {
+		err = r.fillGenerated(ctx, t, b.t)
+	} else if len(b.sequences) > 0 {
 		err = r.fillByRewriting(ctx, t, b.t, func() (types.Datum, error) {
 			v, err := r.Catalog.NextVal(ctx, b.sequences[0])
 			return types.Int(v), err
@@ -174,6 +182,14 @@ func (r *run) alterColumn(ctx context.Context, t *catalog.TableDescriptor, n *as
 	next := t.Clone()
 	col := &next.Columns[ord]
 	switch {
+	case n.Drop == "EXPRESSION":
+		return r.dropExpression(ctx, t, next, ord, n)
+	case col.Generated != "" && (n.SetDefault != nil || n.DropDefault):
+		e := pgerror.New(pgerror.SyntaxError, "column %q of relation %q is a generated column", n.Name, t.Name)
+		if n.DropDefault {
+			return e.WithHint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.")
+		}
+		return e
 	case n.SetDefault != nil:
 		if col.Identity != "" {
 			return pgerror.New(pgerror.SyntaxError, "column %q of relation %q is an identity column", n.Name, t.Name).At(n.Position())
@@ -273,6 +289,12 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 	if err := r.requireNoRowValues(ctx, t); err != nil {
 		return err
 	}
+	if users, err := generatedFrom(t, n.Name); err != nil {
+		return err
+	} else if len(users) > 0 {
+		return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a generated column").
+			WithDetail("Column %q is used by generated column %q.", n.Name, users[0])
+	}
 	if err := r.requireNoViewUses(ctx, t, ord); err != nil {
 		return err
 	}
@@ -291,7 +313,8 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 	if err := r.mapIndexExpressions(ctx, next, func(ast.Expr) {}); err != nil {
 		return err
 	}
-	verify, err := r.verifier(ctx, next, next.Checks, nil)
+	checks := slices.DeleteFunc(slices.Clone(next.Checks), func(c catalog.CheckDescriptor) bool { return c.NotValid })
+	verify, err := r.verifier(ctx, next, checks, nil)
 	if err != nil {
 		return err
 	}
@@ -314,7 +337,10 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 	if err := r.dropIndexes(ctx, t); err != nil {
 		return err
 	}
-	return r.update(ctx, t, next, true)
+	if err := r.update(ctx, t, next, true); err != nil {
+		return err
+	}
+	return r.refitKeys(ctx, next, col.ID)
 }
 
 // collateIndexes gives the indexes over a column its new collation, but for those with another one than it had.
@@ -336,6 +362,16 @@ func collateIndexes(t *catalog.TableDescriptor, columnID uint32, old, now *colla
 // conversion binds the expression that converts old values: USING, or an assignment cast.
 func (r *run) conversion(ctx context.Context, t *catalog.TableDescriptor, ord int, typ types.Type, n *ast.AlterColumn) (expr.Scalar, error) {
 	using := n.Using
+	if generated := t.Columns[ord].Generated; generated != "" {
+		if using != nil {
+			return nil, pgerror.New(pgerror.InvalidColumnDefinition, "cannot specify USING when altering type of generated column").
+				WithDetail("Column %q is a generated column.", n.Name)
+		}
+		var err error
+		if using, err = sql.ParseExpr(generated); err != nil {
+			return nil, err
+		}
+	}
 	if using == nil {
 		using = &ast.ColumnRef{Parts: []string{t.Columns[ord].Name}}
 	}

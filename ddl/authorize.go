@@ -263,6 +263,15 @@ func (r *run) mayComment(ctx context.Context, n *ast.Comment) error {
 			return err
 		}
 		return mustBeOwner("index", ix.Name)
+	case "CONSTRAINT":
+		if n.OnDomain != nil {
+			return nil
+		}
+		t, err := r.find(ctx, pathName(n.Pos, n.On))
+		if err != nil || t == nil {
+			return err
+		}
+		return r.mustOwn(t)
 	case "OBSERVER":
 		return r.mayChangeObserver(ctx, name)
 	case "SCHEMA":

@@ -103,8 +103,10 @@ func refuseColumnOptions(def *ast.ColumnDef, table string, t types.Type, serial 
 		return pgerror.New(pgerror.SyntaxError, "%s for column %q of table %q", what, def.Name, table).At(def.Position())
 	}
 	switch {
-	case def.Generated != nil:
-		return pgerror.Unsupported("GENERATED ALWAYS AS (…) STORED", "Compute the value in the query, or in a view.").At(def.Position())
+	case def.Generated != nil && (def.Default != nil || serial):
+		return conflict("both default and generation expression specified")
+	case def.Generated != nil && def.Identity != "":
+		return conflict("both identity and generation expression specified")
 	case def.Null && (def.NotNull || serial || def.Identity != ""):
 		return conflict("conflicting NULL/NOT NULL declarations")
 	case serial && def.Default != nil:

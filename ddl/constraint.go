@@ -13,9 +13,6 @@ import (
 // newCheck makes a CHECK constraint of t. It binds the expression once, so that an invalid one is refused now.
 func (r *run) newCheck(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) (catalog.CheckDescriptor, error) {
 	none := catalog.CheckDescriptor{}
-	if c.NotValid {
-		return none, pgerror.Unsupported("NOT VALID", "Leave it out; existing rows are checked in one pass.").At(c.Position())
-	}
 	if _, err := r.bind(ctx, t, c.Check, types.TBool, inCheck); err != nil {
 		return none, err
 	}
@@ -35,7 +32,9 @@ func (r *run) newCheck(ctx context.Context, t *catalog.TableDescriptor, c *ast.T
 	if err != nil {
 		return none, err
 	}
-	return catalog.CheckDescriptor{OID: uint32(oid), Name: name, Expr: r.pinned(c.Check)}, nil
+	return catalog.CheckDescriptor{
+		OID: uint32(oid), Name: name, Expr: r.pinned(c.Check), NotValid: c.NotValid, NoInherit: slices.Contains(c.Attributes, "NO INHERIT"),
+	}, nil
 }
 
 // constraintNamed reports whether t has a constraint of that name.

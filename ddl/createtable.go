@@ -61,6 +61,9 @@ func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, erro
 	if err != nil {
 		return "", err
 	}
+	if err := b.addGenerated(ctx, n); err != nil {
+		return "", err
+	}
 	if err := b.addConstraints(ctx, n, likes); err != nil {
 		return "", err
 	}
@@ -223,6 +226,7 @@ func (b *builder) addConstraint(ctx context.Context, c *ast.TableConstraint) err
 		if err != nil {
 			return err
 		}
+		check.NotValid = false // There are no rows.
 		b.t.Checks = append(b.t.Checks, check)
 		return nil
 	}

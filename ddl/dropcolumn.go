@@ -25,8 +25,11 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 		return err
 	}
 	id := t.Columns[ord].ID
-	t, err := r.dropColumnKeys(ctx, t, n, id)
+	t, err := r.dropGeneratedFrom(ctx, t, n)
 	if err != nil {
+		return err
+	}
+	if t, err = r.dropColumnKeys(ctx, t, n, id); err != nil {
 		return err
 	}
 	ord = t.Ordinal(id)

@@ -88,6 +88,21 @@ func (r *run) newForeignKey(ctx context.Context, t *catalog.TableDescriptor, c *
 		}
 		k.DeleteColumns = append(k.DeleteColumns, t.Columns[ord].ID)
 	}
+	for _, id := range k.Columns {
+		if t.Columns[t.Ordinal(id)].Generated == "" {
+			continue
+		}
+		invalid := ""
+		if k.OnDelete >= catalog.KeySetNull {
+			invalid = "ON DELETE"
+		}
+		if k.OnUpdate >= catalog.KeyCascade {
+			invalid = "ON UPDATE"
+		}
+		if invalid != "" {
+			return k, nil, pgerror.New(pgerror.SyntaxError, "invalid %s action for foreign key constraint containing generated column", invalid)
+		}
+	}
 	if err := findParentIndex(parent, n, &k); err != nil {
 		return k, nil, err
 	}

@@ -12,6 +12,11 @@ import (
 // addPrimaryKey changes the key of the table: its rows are moved to the new key, so that a read by it is one seek, and
 // every entry, which ends in the primary key, is rewritten.
 func (r *run) addPrimaryKey(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) error {
+	return r.addPrimaryKeyAs(ctx, t, c, 0)
+}
+
+// addPrimaryKeyAs is addPrimaryKey by which a unique index becomes the primary key: it keeps its OID, which foreign keys name.
+func (r *run) addPrimaryKeyAs(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint, oid uint32) error {
 	if t.HasPrimaryKey() {
 		return multiplePrimaryKeys(t.Name).At(c.Position())
 	}
@@ -23,6 +28,9 @@ func (r *run) addPrimaryKey(ctx context.Context, t *catalog.TableDescriptor, c *
 	ix, err := r.keyIndex(ctx, next, c, "primary key", 0, taken)
 	if err != nil {
 		return err
+	}
+	if oid != 0 {
+		ix.OID = oid
 	}
 	var notNull []int
 	for i := range ix.Columns {

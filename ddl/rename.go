@@ -80,6 +80,9 @@ func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *a
 	}
 	next := t.Clone()
 	next.Columns[ord].Name = n.To
+	if err := renameInGenerated(next, n.From, n.To); err != nil {
+		return err
+	}
 	if err := renameColumnInObservers(next, n.From, n.To); err != nil {
 		return err
 	}

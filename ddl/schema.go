@@ -193,6 +193,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		if n.OnDomain != nil {
 			return r.commentDomainConstraint(ctx, n, text)
 		}
+		return r.commentConstraint(ctx, n, text)
 	case "DOMAIN":
 		if _, err := r.domain(ctx, pathName(n.Pos, n.Types[0].Name)); err != nil {
 			return err

@@ -26,7 +26,7 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error
 	}
 	w := newTableWriter(ex, n.Table, n.Checks, changed, n.Observed, n.Indexed)
 	w.sink.direct = n.Direct
-	w.keys = ex.queueFor(n.References)
+	w.keys, w.generated = ex.queueFor(n.References), n.Generated
 	o := &insert{
 		row:      make(types.Row, len(n.Table.Columns)),
 		gather:   n.Gather,
@@ -95,6 +95,9 @@ func (o *insert) take(ctx context.Context, row types.Row) error {
 		return err
 	}
 	if ok, err := o.triggers.before(ctx, catalog.TriggerInsert, nil, o.row); !ok || err != nil {
+		return err
+	}
+	if err := o.writer.generate(o.row); err != nil {
 		return err
 	}
 	if err := o.pass(o.policies, o.row, false); err != nil {

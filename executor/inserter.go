@@ -28,6 +28,9 @@ func NewInserter(t *catalog.TableDescriptor, checks []planner.Check, o *planner.
 	return in
 }
 
+// Generate makes the inserter compute generated columns.
+func (in *Inserter) Generate(columns []planner.GeneratedColumn) { in.writer.generated = columns }
+
 // Enforce makes the rows subject to foreign keys: Flush checks them.
 func (in *Inserter) Enforce(refs *planner.References) {
 	if refs != nil {
@@ -60,6 +63,9 @@ func (in *Inserter) Insert(ctx context.Context, row types.Row) error {
 		return err
 	}
 	if ok, err := in.triggers.before(ctx, catalog.TriggerInsert, nil, in.row); !ok || err != nil {
+		return err
+	}
+	if err := in.writer.generate(in.row); err != nil {
 		return err
 	}
 	if err := in.writer.check(ctx, in.row); err != nil {

@@ -91,7 +91,7 @@ func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.
 			all[i] = i
 		}
 		w = newTableWriter(k.ex, rules.Table, rules.Checks, all, rules.Observed, rules.Indexed)
-		w.keys = k.ex.queueFor(rules)
+		w.keys, w.generated = k.ex.queueFor(rules), rules.Generated
 		k.writers[f.key.Child.ID] = w
 	}
 	for !f.ended {
@@ -148,6 +148,9 @@ func (k *keyChecks) change(ctx context.Context, w *tableWriter, f *childFinder, 
 		if err != nil {
 			return err
 		}
+	}
+	if err := w.generate(next); err != nil {
+		return err
 	}
 	if err := w.check(ctx, next); err != nil {
 		return err

@@ -21,7 +21,7 @@ type merge struct {
 
 func newMerge(ex *execution, input Operator, n *planner.Merge) *merge {
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed, n.Indexed)
-	w.keys = ex.queueFor(n.References)
+	w.keys, w.generated = ex.queueFor(n.References), n.Generated
 	o := &merge{
 		node: n, newRow: make(types.Row, len(n.Table.Columns)),
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), false),
@@ -137,6 +137,9 @@ func (o *merge) act(ctx context.Context, a *planner.MergeAction, row types.Row) 
 		}
 	}
 	if ok, err := o.triggers.before(ctx, event, old, o.newRow); !ok || err != nil {
+		return false, err
+	}
+	if err := o.writer.generate(o.newRow); err != nil {
 		return false, err
 	}
 	if err := o.pass(a.Policies, o.newRow, false); err != nil {

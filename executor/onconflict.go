@@ -275,6 +275,9 @@ func (c *onConflict) update(ctx context.Context, old types.Row) error {
 	if ok, err := c.m.triggers.before(ctx, catalog.TriggerUpdate, old, c.newRow); !ok || err != nil {
 		return err
 	}
+	if err := w.generate(c.newRow); err != nil {
+		return err
+	}
 	if err := c.m.pass(c.plan.Policies, c.newRow, false); err != nil {
 		return err
 	}

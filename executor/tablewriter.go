@@ -18,13 +18,15 @@ import (
 // tableWriter converts changes of rows to changes of keys: the row's own, and an entry in every index, including those
 // being backfilled. It checks NOT NULL and CHECK constraints; it passes keys that must be new to the sink.
 type tableWriter struct {
-	ex      *execution
-	table   *catalog.TableDescriptor
-	checks  []planner.Check
-	sink    writeSink
-	notNull []int
-	rowid   int // ordinal of the hidden rowid, -1 for none
-	indexes []indexWriter
+	ex     *execution
+	table  *catalog.TableDescriptor
+	checks []planner.Check
+	// generated are the columns that generate computes.
+	generated []planner.GeneratedColumn
+	sink      writeSink
+	notNull   []int
+	rowid     int // ordinal of the hidden rowid, -1 for none
+	indexes   []indexWriter
 	// entries and former compute what the indexes hold of a row, and of the one that an update replaces; nil: the row is all.
 	entries, former *entries.Maker
 	moves           bool // an update may change the primary key
@@ -90,6 +92,19 @@ func (w *tableWriter) takesKeys() bool {
 
 // hasRowID reports whether the primary key is a rowid, which is unique by construction.
 func (w *tableWriter) hasRowID() bool { return w.rowid >= 0 }
+
+// generate computes the generated columns of a full row. It is called before check.
+func (w *tableWriter) generate(row types.Row) error {
+	for i := range w.generated {
+		g := &w.generated[i]
+		d, err := g.Value.Eval(&w.ex.ev, row)
+		if err != nil {
+			return err
+		}
+		row[g.Ordinal] = d
+	}
+	return nil
+}
 
 // check tests the table's constraints on a full row.
 func (w *tableWriter) check(ctx context.Context, row types.Row) error {

@@ -24,7 +24,7 @@ type update struct {
 
 func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed, n.Indexed)
-	w.keys = ex.queueFor(n.References)
+	w.keys, w.generated = ex.queueFor(n.References), n.Generated
 	w.sink.direct = n.Direct && (n.Input.Properties().AtMostOne || !w.takesKeys())
 	o := &update{
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow),
@@ -73,6 +73,9 @@ func (o *update) run(ctx context.Context) error {
 				return err
 			}
 			continue
+		}
+		if err := o.writer.generate(o.newRow); err != nil {
+			return err
 		}
 		if err := o.pass(o.policies, o.newRow, false); err != nil {
 			return err

@@ -289,6 +289,9 @@ func (ib *insertBinder) value(n int, e ast.Expr) (expr.Scalar, error) {
 		return nil, nil
 	}
 	c := target.col
+	if c.Generated != "" {
+		return nil, refuseGenerated(c.Name)
+	}
 	if c.Identity != "" && ib.s.Overriding == "USER" {
 		return nil, nil
 	}
@@ -328,6 +331,9 @@ func (ib *insertBinder) queryRows(q *ast.Query) error {
 	for i := range src.cols {
 		ord := ib.targets[i]
 		c := &ib.t.Columns[ord]
+		if c.Generated != "" {
+			return refuseGenerated(c.Name)
+		}
 		if c.Identity != "" && ib.s.Overriding == "USER" {
 			continue
 		}
@@ -381,6 +387,9 @@ func (b *binder) assignColumn(q *query, i int, t *assignTarget) error {
 // defaultOf returns a column's default, NULL where it has none.
 func (b *binder) defaultOf(t *catalog.TableDescriptor, ord int) (expr.Scalar, error) {
 	c := &t.Columns[ord]
+	if c.Generated != "" { // The executor computes it.
+		return expr.NewNull(c.Type), nil
+	}
 	text := c.Default
 	if text == "" && c.Identity != "" && c.Sequence != 0 {
 		return b.nextValue(c)

@@ -259,6 +259,7 @@ func (p *physical) merge(c *change) Node {
 	if p.err != nil {
 		return in.node
 	}
+	c.changed = withGenerated(c.table, c.changed)
 	n := &Merge{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Indexed: p.indexExprs(c.table, c.scan)}
 	n.Key = c.table.Ordinal(c.table.Primary.Columns[0].ColumnID)
 	events := catalog.TriggerEvents(0)
@@ -269,6 +270,7 @@ func (p *physical) merge(c *change) Node {
 		n.Changed = n.Triggers.changedBy(c.table, c.changed)
 		c.changed = n.Changed
 	}
+	n.Generated = p.generated(c.table, c.scan)
 	n.Observed = observed(c.table, c.changed)
 	inserts, deletes := false, false
 	for i := range c.actions {

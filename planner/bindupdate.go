@@ -250,6 +250,10 @@ func (b *binder) assignmentValue(sc *scope, t *catalog.TableDescriptor, target *
 		}
 		return b.defaultOf(t, t.Ordinal(c.ID))
 	}
+	if c.Generated != "" {
+		return nil, pgerror.New(generatedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).
+			WithDetail("Column \"%s\" is a generated column.", c.Name)
+	}
 	if c.Identity == "ALWAYS" {
 		return nil, pgerror.New(generatedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).
 			WithDetail("Column \"%s\" is an identity column defined as GENERATED ALWAYS.", c.Name)

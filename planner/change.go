@@ -35,6 +35,7 @@ func (p *physical) insert(c *change) Node {
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	if c.conflict != nil {
 		n.OnConflict = p.onConflict(c)
+		n.OnConflict.Changed = withGenerated(c.table, n.OnConflict.Changed)
 		changed = n.OnConflict.Changed
 	}
 	events := catalog.TriggerInsert
@@ -45,6 +46,7 @@ func (p *physical) insert(c *change) Node {
 		n.OnConflict.Changed = n.Triggers.changedBy(c.table, changed)
 		changed = n.OnConflict.Changed
 	}
+	n.Generated = p.generated(c.table, c.scan)
 	n.Observed = observed(c.table, changed)
 	n.References = p.references(c.table, changed, true, false)
 	n.Out, n.Returning = p.returning(c.returning, c.scan.cols)
@@ -83,8 +85,10 @@ func (p *physical) update(c *change) Node {
 		return in.node
 	}
 	p.rewriteAllIn(c.set)
+	c.changed = withGenerated(c.table, c.changed)
 	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan),
 		Indexed: p.indexExprs(c.table, c.scan)}
+	n.Generated = p.generated(c.table, c.scan)
 	if n.Triggers = p.triggers(c.table, catalog.TriggerUpdate, c.changed); n.Triggers != nil {
 		n.Changed = n.Triggers.changedBy(c.table, c.changed)
 	}

@@ -19,10 +19,11 @@ type References struct {
 	Incoming []*ForeignKey // by OID
 	// Checks, Observed and Indexed are those of the table, for the rows that actions write. Of the tables that only the statement itself writes they
 	// are not set.
-	Checks   []Check
-	Observed *Observed
-	Indexed  *IndexExprs
-	acting   bool // Checks and Observed are set
+	Checks    []Check
+	Generated []GeneratedColumn
+	Observed  *Observed
+	Indexed   *IndexExprs
+	acting    bool // Checks and Observed are set
 }
 
 // ForeignKey is a foreign key, bound to its tables.
@@ -290,6 +291,7 @@ func (p *physical) act(k *ForeignKey) {
 	rules.acting = true
 	scan := p.b.newScan(k.Child, k.Child.Name, nil)
 	rules.Checks, rules.Indexed = p.checks(k.Child, scan), p.indexExprs(k.Child, scan)
+	rules.Generated = p.generated(k.Child, scan)
 	all := make([]int, len(k.Child.Columns))
 	for i := range all {
 		all[i] = i

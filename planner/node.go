@@ -409,11 +409,12 @@ type (
 		Policies   []PolicyCheck // of the new row, before Checks
 		Guards     []string      // the names of the policies in force, for EXPLAIN
 		OnConflict *OnConflict
-		Returning  []expr.Scalar // over the stored row; nil: none
-		Observed   *Observed     // nil: the table has no observers
-		Triggers   *Triggers     // nil: none is executed
-		References *References   // nil: foreign keys require nothing
-		Indexed    *IndexExprs   // nil: its indexes compute nothing
+		Returning  []expr.Scalar     // over the stored row; nil: none
+		Observed   *Observed         // nil: the table has no observers
+		Triggers   *Triggers         // nil: none is executed
+		References *References       // nil: foreign keys require nothing
+		Indexed    *IndexExprs       // nil: its indexes compute nothing
+		Generated  []GeneratedColumn // computed in the new row
 		// Gather: Input may read what the statement writes, so all its rows are read first.
 		Gather bool
 		// Direct: no later read of the statement can return a row that it has written.
@@ -429,11 +430,12 @@ type (
 		Changed    []int         // ordinals that Set may change
 		Policies   []PolicyCheck // of the new row, before Checks
 		Checks     []Check
-		Returning  []expr.Scalar // over the new row followed by the rest of the input row
-		Observed   *Observed     // nil: the table has no observers
-		Triggers   *Triggers     // nil: none is executed
-		References *References   // nil: foreign keys require nothing
-		Indexed    *IndexExprs   // nil: its indexes compute nothing
+		Returning  []expr.Scalar     // over the new row followed by the rest of the input row
+		Observed   *Observed         // nil: the table has no observers
+		Triggers   *Triggers         // nil: none is executed
+		References *References       // nil: foreign keys require nothing
+		Indexed    *IndexExprs       // nil: its indexes compute nothing
+		Generated  []GeneratedColumn // computed in the new row
 		// Direct and LockedBelow are as for Delete.
 		Direct, LockedBelow bool
 	}
@@ -462,10 +464,11 @@ type (
 		Actions    []MergeAction
 		Changed    []int // ordinals that some action may update
 		Checks     []Check
-		Observed   *Observed   // nil: the table has no observers
-		Triggers   *Triggers   // nil: none is executed
-		References *References // nil: foreign keys require nothing
-		Indexed    *IndexExprs // nil: its indexes compute nothing
+		Observed   *Observed         // nil: the table has no observers
+		Triggers   *Triggers         // nil: none is executed
+		Generated  []GeneratedColumn // computed in the new row
+		References *References       // nil: foreign keys require nothing
+		Indexed    *IndexExprs       // nil: its indexes compute nothing
 	}
 )
 

@@ -57,7 +57,7 @@ func (c *copyCommands) table(ctx context.Context, n *ast.Copy) (*catalog.TableDe
 	var ordinals []int
 	if len(n.Columns) == 0 {
 		for i := range t.Columns {
-			if !t.Columns[i].Hidden {
+			if !t.Columns[i].Hidden && t.Columns[i].Generated == "" {
 				ordinals = append(ordinals, i)
 			}
 		}
@@ -68,6 +68,10 @@ func (c *copyCommands) table(ctx context.Context, n *ast.Copy) (*catalog.TableDe
 		i := t.ColumnNamed(name)
 		if i < 0 {
 			return nil, nil, pgerror.New(pgerror.UndefinedColumn, "column %q of relation %q does not exist", name, t.Name)
+		}
+		if t.Columns[i].Generated != "" {
+			return nil, nil, pgerror.New(pgerror.InvalidColumnReference, "column %q is a generated column", name).
+				WithDetail("Generated columns cannot be used in COPY.")
 		}
 		if seen[i] {
 			return nil, nil, pgerror.New(pgerror.DuplicateColumn, "column %q specified more than once", name)

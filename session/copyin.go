@@ -223,6 +223,7 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 	c.runner.fillRuntime(&rt, nil)
 	inserter := executor.NewInserter(c.target, c.insert.Checks, c.insert.Observed, c.insert.Indexed, &rt)
 	inserter.Enforce(c.insert.References)
+	inserter.Generate(c.insert.Generated)
 	inserter.Fire(c.insert.Triggers)
 	if err := inserter.Begin(ctx); err != nil {
 		return Tag{}, err

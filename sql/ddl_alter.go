@@ -260,7 +260,6 @@ func (p *parser) dropCommand(pos ast.Pos) ast.AlterCommand {
 // alterColumn reads ALTER [COLUMN] behind its ALTER.
 func (p *parser) alterColumn(pos ast.Pos) ast.AlterCommand {
 	if p.acceptWord(kw.Constraint) {
-		p.notYet(pos, "ALTER CONSTRAINT", "Drop the constraint and add it again.")
 		c := &ast.TableCommand{Pos: pos, Action: "ALTER CONSTRAINT", Name: p.colID()}
 		var k ast.TableConstraint
 		for p.constraintAttribute(&k) {
@@ -297,7 +296,9 @@ func (p *parser) alterColumn(pos ast.Pos) ast.AlterCommand {
 		p.notYet(pos, "OPTIONS", "percodb has no foreign tables.")
 		a.Options = p.foreignOptions(true)
 	case p.isWord(kw.Add), p.isWord(kw.Drop), p.isWord(kw.Restart), p.isWord(kw.Set):
-		p.notYet(pos, "Changing an identity or generated column", "Add a new column in its place.")
+		if !p.isWord(kw.Drop) || p.peek(1).kw != kw.Expression {
+			p.notYet(pos, "Changing an identity column", "Add a new column in its place.")
+		}
 		p.alterIdentity(a)
 	default:
 		p.unexpected()
@@ -414,7 +415,6 @@ func (p *parser) foreignCommand(pos ast.Pos) ast.AlterCommand {
 		lacks("SET ACCESS METHOD", "percodb has one storage.")
 		return named("SET ACCESS METHOD")
 	case p.acceptWords(kw.Validate, kw.Constraint):
-		lacks("VALIDATE CONSTRAINT", "Drop the constraint and add it again.")
 		return named("VALIDATE CONSTRAINT")
 	case p.isWord(kw.Options):
 		lacks("OPTIONS", "percodb has no foreign tables.")

@@ -178,7 +178,14 @@ func constraintDefinition(ctx context.Context, r catalog.Resolver, t *catalog.Ta
 		return foreignKeyDefinition(ctx, r, t, c.key)
 	}
 	if c.check != nil {
-		return "CHECK (" + c.check.Expr + ")"
+		def := "CHECK (" + c.check.Expr + ")"
+		if c.check.NoInherit {
+			def += " NO INHERIT"
+		}
+		if c.check.NotValid {
+			def += " NOT VALID"
+		}
+		return def
 	}
 	names := make([]string, len(c.index.Columns))
 	for i := range names {
@@ -202,6 +209,9 @@ func viewDefinition(t *catalog.TableDescriptor) string {
 // defaultText is a column's default as clients see it: a sequence, which the catalog names by number,
 // comes by name.
 func defaultText(ctx context.Context, r catalog.Resolver, c *catalog.ColumnDescriptor) string {
+	if c.Generated != "" {
+		return c.Generated
+	}
 	if c.Sequence == 0 || c.Default == "" {
 		return c.Default
 	}

@@ -243,6 +243,26 @@ func (o *Objects) ConstraintDefinition(id types.OID) (string, bool) {
 	return "", false
 }
 
+// constraint finds a constraint of a table.
+func (o *Objects) constraint(id types.OID) (constraint, bool) {
+	r := o.Resolver()
+	if r == nil {
+		return constraint{}, false
+	}
+	all, err := r.Relations(background())
+	if err != nil {
+		return constraint{}, false
+	}
+	for _, t := range all {
+		for _, c := range constraints(t) {
+			if c.oid == uint32(id) {
+				return c, true
+			}
+		}
+	}
+	return constraint{}, false
+}
+
 // Comment implements builtin.Catalog.
 func (o *Objects) Comment(id types.OID, class string, column int) (string, bool) {
 	if class == "" || class == "pg_class" {
@@ -268,6 +288,9 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 					return c.Comment, c.Comment != ""
 				}
 			}
+		}
+		if c, found := o.constraint(id); found {
+			return c.comment(), c.comment() != ""
 		}
 	}
 	if class == "" || class == "pg_namespace" {

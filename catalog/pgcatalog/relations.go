@@ -257,7 +257,7 @@ func attributeRows(s *scan) error {
 				continue
 			}
 			err := s.attribute(t.OID(), int(c.ID), c,
-				col{"attnotnull", boolean(c.NotNull)}, col{"atthasdef", boolean(c.Default != "")}, col{"attidentity", identityLetter(c)},
+				col{"attnotnull", boolean(c.NotNull)}, col{"atthasdef", boolean(c.Default != "" || c.Generated != "")}, col{"attgenerated", generatedLetter(c)}, col{"attidentity", identityLetter(c)},
 				col{"atthasmissing", boolean(c.Missing != nil)}, col{"attacl", types.ACL(c.ACL)})
 			if err != nil {
 				return err
@@ -315,6 +315,14 @@ func identityLetter(c *catalog.ColumnDescriptor) types.Datum {
 	return text("")
 }
 
+// generatedLetter is attgenerated.
+func generatedLetter(c *catalog.ColumnDescriptor) types.Datum {
+	if c.Generated != "" {
+		return text("s")
+	}
+	return text("")
+}
+
 // attrdefOID returns the OID of a column's default, computed from the table and the column. It is unique.
 func attrdefOID(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) uint32 {
 	return t.OID()<<11 | c.ID&0x7FF | 1<<31
@@ -324,7 +332,7 @@ func attrdefRows(s *scan) error {
 	return s.each(func(t *catalog.TableDescriptor) error {
 		for i := range t.Columns {
 			c := &t.Columns[i]
-			if c.Default == "" {
+			if c.Default == "" && c.Generated == "" {
 				continue
 			}
 			err := s.emit(col{"oid", oid(attrdefOID(t, c))}, col{"adrelid", oid(t.OID())}, col{"adnum", num(c.ID)},
@@ -387,6 +395,17 @@ type constraint struct {
 	key   *catalog.ForeignKeyDescriptor
 }
 
+// comment is the constraint's comment.
+func (c *constraint) comment() string {
+	switch {
+	case c.key != nil:
+		return c.key.Comment
+	case c.check != nil:
+		return c.check.Comment
+	}
+	return c.index.ConstraintComment
+}
+
 // constraints lists a table's constraints. Those made by an index have its OID.
 func constraints(t *catalog.TableDescriptor) []constraint {
 	var all []constraint
@@ -432,10 +451,11 @@ func constraintRows(s *scan) error {
 			} else {
 				keys = checkedColumns(t, c.check)
 				binary = text(c.check.Expr)
+				noInherit = c.check.NoInherit
 			}
 			err := s.emit(
 				col{"oid", oid(c.oid)}, col{"conname", text(c.name)}, col{"connamespace", oid(schemaOID(s.Resolver, t.Schema))},
-				col{"contype", letter(c.kind)}, col{"convalidated", boolean(true)}, col{"conrelid", oid(t.OID())}, col{"conindid", oid(indexOID)},
+				col{"contype", letter(c.kind)}, col{"convalidated", boolean(c.check == nil || !c.check.NotValid)}, col{"conrelid", oid(t.OID())}, col{"conindid", oid(indexOID)},
 				col{"confupdtype", text(" ")}, col{"confdeltype", text(" ")}, col{"confmatchtype", text(" ")}, col{"conislocal", boolean(true)},
 				col{"connoinherit", boolean(noInherit)}, col{"conkey", int2s(keys)}, col{"conbin", binary},
 			)
@@ -515,8 +535,8 @@ func descriptionRows(s *scan) error {
 				return err
 			}
 		}
-		for i := range t.ForeignKeys {
-			if err := describe(t.ForeignKeys[i].OID, classPgConstraint, 0, t.ForeignKeys[i].Comment); err != nil {
+		for _, c := range constraints(t) {
+			if err := describe(c.oid, classPgConstraint, 0, c.comment()); err != nil {
 				return err
 			}
 		}

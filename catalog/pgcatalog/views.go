@@ -151,12 +151,16 @@ func (s *scan) describeColumn(t *catalog.TableDescriptor, c *catalog.ColumnDescr
 	if below.Def != nil {
 		udtSchema = below.Def.Schema
 	}
+	isGenerated, byDefault, expression := "NEVER", optional(defaultText(s.ctx, s.Resolver, c)), types.Null
+	if c.Generated != "" {
+		isGenerated, byDefault, expression = "ALWAYS", types.Null, byDefault
+	}
 	cols := []col{
 		{"table_catalog", text(s.database())}, {"table_schema", text(t.Schema)}, {"table_name", text(t.Name)}, {"column_name", text(c.Name)},
-		{"ordinal_position", num(c.ID)}, {"column_default", optional(defaultText(s.ctx, s.Resolver, c))}, {"is_nullable", yesNo(!c.NotNull && !domainRefusesNull(c.Type))},
+		{"ordinal_position", num(c.ID)}, {"column_default", byDefault}, {"generation_expression", expression}, {"is_nullable", yesNo(!c.NotNull && !domainRefusesNull(c.Type))},
 		{"udt_catalog", text(s.database())}, {"udt_schema", text(udtSchema)}, {"udt_name", text(below.Info().Name)},
 		{"dtd_identifier", text(formatNumber(c.ID))}, {"is_self_referencing", yesNo(false)}, {"is_identity", yesNo(c.Identity != "")},
-		{"identity_generation", optional(c.Identity)}, {"is_generated", text("NEVER")}, {"is_updatable", yesNo(t.Kind == catalog.KindTable)},
+		{"identity_generation", optional(c.Identity)}, {"is_generated", text(isGenerated)}, {"is_updatable", yesNo(t.Kind == catalog.KindTable)},
 		{"identity_cycle", yesNo(false)},
 	}
 	cols = append(cols, s.collationOf(c.Type)...)

@@ -312,6 +312,21 @@ func Volatile(s Scalar) bool {
 	return found
 }
 
+// Immutable reports whether s depends on nothing but its columns: every function that it calls is immutable.
+func Immutable(s Scalar) bool {
+	stable := false
+	Walk(s, func(x Scalar) bool {
+		switch x := x.(type) {
+		case *Call:
+			stable = stable || x.Fn.Volatility != builtin.Immutable
+		case *Cast:
+			stable = stable || x.Fn != nil && x.Fn.Volatility() != builtin.Immutable
+		}
+		return !stable
+	})
+	return !stable
+}
+
 // IsStrict reports whether s is NULL whenever the columns for which null holds are NULL.
 func IsStrict(s Scalar, null func(id int) bool) bool {
 	switch s := s.(type) {

@@ -22,7 +22,7 @@ func (m *mapping) key(text string) {
 	switch k.Tp {
 	case tidb.ConstraintForeignKey:
 		statement := "ALTER TABLE " + quoteTable(m.table) + " ADD " + m.foreignKey(c, k)
-		m.leave("the foreign key "+k.Name+" of "+m.label(), "percodb has no foreign keys", statement)
+		m.leave("the foreign key "+k.Name+" of "+m.label(), "add it when all tables have their rows", statement)
 	case tidb.ConstraintCheck:
 		name := k.Name
 		if name == "" {

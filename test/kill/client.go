@@ -227,7 +227,7 @@ func state(err error) string {
 // isExpected reports whether a client may receive the error while processes are killed (I3).
 func isExpected(state string) bool {
 	switch state {
-	case "", "40001", "40P01", "40003", "55P03", "25P02", "23505", "53300", "72000":
+	case "", "40001", "40P01", "40003", "55P03", "25P02", "23503", "23505", "53300", "72000":
 		return true
 	}
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")

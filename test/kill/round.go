@@ -46,6 +46,7 @@ func workloads(number int, bulk *large, deliveries *atomic.Int64) []workload {
 		&inserts{table: "inserts" + suffix},
 		&counters{table: "counters" + suffix},
 		&indexed{table: "indexed" + suffix},
+		&references{table: "references" + suffix},
 		&observed{table: "observed" + suffix, deliveries: deliveries},
 	}
 }
