@@ -51,6 +51,8 @@ func (r *run) authorize(ctx context.Context, stmt ast.Statement) error {
 		return r.mayDrop(ctx, n)
 	case *ast.AlterTable:
 		return r.mayAlter(ctx, n)
+	case *ast.LockTable:
+		return r.mayLock(ctx, n)
 	case *ast.Truncate:
 		return r.mayTruncate(ctx, n)
 	case *ast.Comment:

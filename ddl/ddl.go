@@ -119,7 +119,7 @@ func Handles(stmt ast.Statement) bool {
 		return n.Set != nil
 	case *ast.Database:
 		return n.Alter // The parser refuses other options than CONNECTION LIMIT.
-	case *ast.CreateMaterializedView, *ast.RefreshMaterializedView:
+	case *ast.CreateMaterializedView, *ast.RefreshMaterializedView, *ast.LockTable:
 		return true
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
 		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum, *ast.Reindex,
@@ -167,9 +167,12 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 
 // changeFor returns how the statement begins to change the schema.
 func changeFor(stmt ast.Statement, d *Deps) beginChange {
+	lock, locks := stmt.(*ast.LockTable)
 	switch {
 	case changesPrivileges(stmt):
 		return (*catalog.Guard).ChangePrivileges
+	case locks:
+		return beginLock(lock)
 	case d.changesTemporary(stmt):
 		return (*catalog.Guard).ChangeTemporary
 	}
@@ -180,6 +183,8 @@ func changeFor(stmt ast.Statement, d *Deps) beginChange {
 // changes the schema.
 func changesPrivileges(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
+	case *ast.LockTable:
+		return !locksWriters(n)
 	case *ast.Grant, *ast.GrantRole, *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.AlterDatabaseSet, *ast.AlterDefaultPrivileges, *ast.Database:
 		return true
 	case *ast.AlterObject:
@@ -408,6 +413,8 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		return "DROP " + n.Kind, r.drop(ctx, n)
 	case *ast.AlterTable:
 		return "ALTER " + n.Kind, r.alter(ctx, n)
+	case *ast.LockTable:
+		return "LOCK TABLE", r.lockTable(ctx, n)
 	case *ast.Truncate:
 		return "TRUNCATE TABLE", r.truncate(ctx, n)
 	case *ast.Comment:

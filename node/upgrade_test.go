@@ -52,7 +52,7 @@ func unpack(t *testing.T, archive string) (dir string) {
 // Goal: a directory from before there were roles opens with its rows, and has the superusers postgres and percodb, also when it is opened
 // again. Other names are refused. Method: a directory that an earlier percodb wrote.
 func TestUpgradeFromWithoutRoles(t *testing.T) {
-	opts := Options{Role: RoleAll, Data: unpack(t, "testdata/without-roles.tar.gz"), Listen: "127.0.0.1:0"}
+	opts := Options{Role: RoleAll, Data: unpack(t, "testdata/without-roles.tar.gz"), AcceptClockStep: true, Listen: "127.0.0.1:0"}
 	for range 2 {
 		n := start(t, opts)
 		if got := query(t, n, "select string_agg(v, ',' order by id) from kept"); got != "a,b" {
@@ -77,7 +77,7 @@ func TestUpgradeFromWithoutRoles(t *testing.T) {
 // Goal: a directory from before there were policies and types of users opens with its rows, roles and privileges, also when it is opened
 // again, and takes both. Method: a directory that an earlier percodb wrote.
 func TestUpgradeFromWithoutPolicies(t *testing.T) {
-	opts := Options{Role: RoleAll, Data: unpack(t, "testdata/without-policies.tar.gz"), Listen: "127.0.0.1:0"}
+	opts := Options{Role: RoleAll, Data: unpack(t, "testdata/without-policies.tar.gz"), AcceptClockStep: true, Listen: "127.0.0.1:0"}
 	for i := range 2 {
 		n := start(t, opts)
 		if got := query(t, n, "select string_agg(v, ',' order by id) from kept"); got != "a,b" {

@@ -139,8 +139,6 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 		return c.observers.notify(ctx, n)
 	case *ast.WaitObserver:
 		return verb("WAIT"), c.observers.wait(ctx, n, q.w)
-	case *ast.LockTable:
-		return Tag{}, pgerror.Unsupported("LOCK TABLE", "Snapshots need no table locks; write conflicts answer 40001.")
 	}
 	tag, err := c.schema.run(ctx, tree, q.w)
 	return tag, q.text.PlaceError(err)

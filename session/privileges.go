@@ -146,8 +146,6 @@ func (c *commands) authorize(ctx context.Context, tree ast.Statement) error {
 		return nil
 	case *ast.Set: // by the setting (settings.Settings)
 		return nil
-	case *ast.LockTable: // It is refused.
-		return nil
 	case *ast.Do: // by the statements in it
 		return nil
 	case *ast.AlterSystem:

@@ -356,3 +356,32 @@ func TestBlocksCreateBesideSchemaChanges(t *testing.T) {
 		`)
 	}
 }
+
+// Goal: LOCK TABLE in a mode that PostgreSQL's writers wait for holds back their commits until the transaction ends, and another LOCK TABLE;
+// readers go on.
+func TestLockTable(t *testing.T) {
+	s := newScript(t)
+	s.run(`
+		a: drop table if exists lock_t
+		a: create table lock_t (id int primary key)
+		a: begin → BEGIN
+		a: lock table lock_t in exclusive mode → LOCK TABLE
+		b: insert into lock_t values (1) → waits
+		c: select count(*) from lock_t → rows (0)
+		c: begin → BEGIN
+		c: lock table lock_t in share mode nowait → error 55P03 could not obtain lock on relation "lock_t"
+		c: rollback → ROLLBACK
+		a: select count(*) from lock_t → rows (0)
+		a: commit → COMMIT
+		b → INSERT 0 1
+		a: begin → BEGIN
+		a: lock table lock_t in share mode → LOCK TABLE
+		c: begin → BEGIN
+		c: lock table lock_t in access exclusive mode → waits
+		a: select count(*) from lock_t → rows (1)
+		a: commit → COMMIT
+		c → LOCK TABLE
+		c: insert into lock_t values (2) → INSERT 0 1
+		c: commit → COMMIT
+	`)
+}
