@@ -113,7 +113,7 @@ func (r *run) routineLanguage(d *catalog.RoutineDescriptor, n *ast.CreateFunctio
 		return pgerror.New(pgerror.UndefinedObject, "language %q does not exist", d.Language)
 	case standard && d.Language != "sql":
 		return invalidFunction("inline SQL function body only valid for language SQL")
-	case o.body != nil && len(o.body) > 1:
+	case len(o.body) > 1:
 		return invalidFunction("only one AS item needed for language %q", d.Language)
 	}
 	if r.access.Object(acl.Language, d.Language, acl.Usage) == 0 {

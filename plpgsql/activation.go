@@ -110,7 +110,6 @@ type activation struct {
 	returned bool
 	resultOf types.Type
 	large    int64 // bytes of large values in variables
-	tick     int
 }
 
 // contextLine is the line of context of what is being executed.

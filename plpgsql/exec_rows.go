@@ -379,7 +379,7 @@ func (a *activation) forEach(s *forEachStmt) (flow, error) {
 
 // assignElement stores an element in the variable, or its fields in the variables, of FOREACH.
 func (a *activation) assignElement(t *target, d types.Datum, typ types.Type) error {
-	if t.list != nil && len(t.list) > 1 && isRow(typ) {
+	if len(t.list) > 1 && isRow(typ) {
 		if d.IsNull() {
 			return a.assignTargets(t, nil, &shape{})
 		}

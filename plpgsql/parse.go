@@ -121,8 +121,6 @@ func (p *parser) advance() *sql.Token {
 	return t
 }
 
-func isWord(t *sql.Token, word string) bool { return t.Kind == sql.TokenName && t.Value == word }
-
 func isSymbol(t *sql.Token, s string) bool { return t.Kind == sql.TokenSymbol && t.Value == s }
 
 // isMark reports whether a token is a keyword or a symbol.

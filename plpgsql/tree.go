@@ -291,7 +291,6 @@ type (
 		query  *expression
 		into   *target
 		strict bool
-		mod    bool // INSERT, UPDATE, DELETE or MERGE
 	}
 	diagStmt struct {
 		place

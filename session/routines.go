@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
-	"github.com/percodb/percodb/catalog/acl"
-	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/builtin"
@@ -129,22 +127,6 @@ func (p *principal) become(role uint32) func() error {
 		p.update()
 		return nil
 	}
-}
-
-// mayExecute returns 42501 if the current role may not execute a routine.
-func (x *routines) mayExecute(ctx context.Context, f *catalog.RoutineDescriptor) error {
-	now, err := x.h.tx.inForce(ctx)
-	if err != nil {
-		return err
-	}
-	if d := now.Routines().ByOID(f.OID()); d != nil {
-		f = d
-	}
-	a := catalog.NewAccess(now, x.acting.current)
-	if a.Routine(f, acl.Execute) == 0 {
-		return planner.RoutineDenied(a, f)
-	}
-	return nil
 }
 
 // routineRows are the values of a function that returns a set. They implement builtin.SetRows, and plpgsql.Sink while they are computed.
