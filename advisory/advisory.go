@@ -33,12 +33,6 @@ type Key struct {
 	Pair      bool   // a key of two numbers: objsubid 2 of pg_locks, not 1
 }
 
-// Single is the key of one number.
-func Single(n int64) Key { return Key{High: uint32(uint64(n) >> 32), Low: uint32(n)} }
-
-// Pair is the key of two numbers.
-func Pair(a, b int32) Key { return Key{High: uint32(a), Low: uint32(b), Pair: true} }
-
 // Request is one call of a function that locks.
 type Request struct {
 	Key         Key
