@@ -94,6 +94,18 @@ func (k *ForeignKey) Acts() bool {
 	return k.OnDelete >= catalog.KeyCascade || k.OnUpdate >= catalog.KeyCascade
 }
 
+// firesTriggers reports whether the child has triggers for what the actions do to its rows.
+func (k *ForeignKey) firesTriggers() bool {
+	var events catalog.TriggerEvents
+	if k.OnDelete == catalog.KeyCascade {
+		events |= catalog.TriggerDelete
+	}
+	if k.OnDelete > catalog.KeyCascade || k.OnUpdate >= catalog.KeyCascade {
+		events |= catalog.TriggerUpdate
+	}
+	return slices.ContainsFunc(k.Child.Triggers, func(g catalog.TriggerDescriptor) bool { return g.Fires() && g.Events&events != 0 })
+}
+
 // BindForeignKey binds a foreign key to its tables: the parent key of a row of child can be computed.
 func BindForeignKey(ctx context.Context, d *catalog.ForeignKeyDescriptor, child *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env) (*ForeignKey, error) {
 	p := &physical{b: &binder{ctx: ctx, r: r, env: env, noSlots: true}}
@@ -283,6 +295,10 @@ func (p *physical) act(k *ForeignKey) {
 		return
 	}
 	p.bindActions(k)
+	if k.firesTriggers() {
+		p.fail(pgerror.Unsupported("an action of a foreign key that fires triggers of table \""+k.Child.Name+"\"", "Change its rows by statements before those that they refer to."))
+		return
+	}
 	rules := p.allReferences(k.Child)
 	k.Rules = rules
 	if rules.acting || p.err != nil {
@@ -297,12 +313,6 @@ func (p *physical) act(k *ForeignKey) {
 		all[i] = i
 	}
 	rules.Observed = observed(k.Child, all)
-	if slices.ContainsFunc(k.Child.Triggers, func(g catalog.TriggerDescriptor) bool {
-		return g.Fires() && g.Events&(catalog.TriggerUpdate|catalog.TriggerDelete) != 0
-	}) {
-		p.fail(pgerror.Unsupported("an action of a foreign key that changes table \""+k.Child.Name+"\", which has triggers", "Change its rows by statements before those that they refer to."))
-		return
-	}
 	for _, out := range rules.Outgoing {
 		p.dependOn(out.Parent)
 	}

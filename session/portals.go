@@ -208,11 +208,11 @@ func (m *portals) reading() bool {
 	return false
 }
 
-// hold makes the open queries of a transaction read what they have yet to show, before the statement of r changes rows. Their
-// reads are none of that statement, and are not repeated when it runs again.
+// hold makes the open queries of a transaction read what they have yet to show, before the statement of r changes rows: all but those
+// that execute a function or a trigger with that statement. Their reads are none of that statement, and are not repeated when it runs again.
 func (m *portals) hold(ctx context.Context, txn *percolator.Txn, r *run) error {
 	for _, po := range m.byName {
-		if &po.run == r || !po.reads() {
+		if &po.run == r || po.run.executing || !po.reads() {
 			continue
 		}
 		err := po.run.runner.Hold(ctx)

@@ -75,6 +75,7 @@ type run struct {
 	begun     bool // the result can be revoked: Begin has been called
 	keeps     bool // outlives its statement, so it shares nothing with the session's next
 	unguarded bool // the caller answers for schema changes
+	executing bool // a statement that runs meanwhile is one of its functions and triggers
 	nested    bool // a plan that is being executed has called a function that runs it: that plan is restarted, not this one
 	latest    bool // it may read the latest value without a snapshot: no other statement follows
 
@@ -153,6 +154,8 @@ type statementRunner struct {
 // statement again.
 func (x *statementRunner) execute(ctx context.Context, r *run, w ResultWriter) error {
 	outer, locked := r.begun, x.tx.advisory.mark()
+	r.executing = true
+	defer func() { r.executing = false }()
 	for {
 		err := x.attempt(ctx, r, w)
 		if err != nil {
