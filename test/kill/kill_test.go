@@ -134,7 +134,7 @@ func TestErrors(t *testing.T) {
 		"40001": {false, true}, "40P01": {false, true}, "55P03": {false, true}, "23505": {false, true},
 		"72000": {false, true}, "40003": {true, true}, "08006": {true, true}, "08007": {true, true}, "57P01": {true, true}, "57P03": {true, true},
 		"57014": {true, false}, "XX000": {true, false}, "XX001": {true, false}, "42P01": {false, false}, "22003": {false, false},
-		"23503": {false, false}, "54000": {false, false},
+		"23503": {false, true}, "54000": {false, false},
 	} {
 		if isVague(code) != want.vague || isExpected(code) != want.expected {
 			t.Errorf("%s: vague %v, expected %v", code, isVague(code), isExpected(code))
