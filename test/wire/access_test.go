@@ -586,7 +586,7 @@ func TestSessionsShown(t *testing.T) {
 	if got := text(other, names); got != "restore" {
 		t.Errorf("after SET the name is %q", got)
 	}
-	for name, want := range map[string]string{"ssl": "on", "ssl_min_protocol_version": "TLSv1.2", "ssl_cert_file": s.path("server.crt"), "authentication_timeout": "2min"} {
+	for name, want := range map[string]string{"ssl": "on", "ssl_min_protocol_version": "TLSv1.2", "ssl_cert_file": s.path("server.crt"), "authentication_timeout": "120"} {
 		if got := text(other, "SELECT setting FROM pg_settings WHERE name = '"+name+"'"); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}

@@ -207,7 +207,7 @@ func TestSafePointOverSQL(t *testing.T) {
 	n, conn = start()
 	defer func() { stop() }()
 	wantRows(t, conn, "1s", "show percodb.gc_life")
-	wantRows(t, conn, "1s", "select setting from pg_settings where name = 'percodb.gc_life'")
+	wantRows(t, conn, "1000 ms", "select setting || ' ' || unit from pg_settings where name = 'percodb.gc_life'")
 	begun := instant(t, conn)
 	for i := range 50 {
 		execAll(t, conn, fmt.Sprint("update g set n = ", i))
