@@ -83,6 +83,7 @@ func (t *tree) seconds(context.Context) (float64, error) {
 	if err != nil {
 		return t.sum(), err
 	}
+	t.readParents(all)
 	if _, alive := all[t.root]; !alive && t.file != "" {
 		if err := t.readRoot(); err != nil {
 			t.update(all)
@@ -94,6 +95,20 @@ func (t *tree) seconds(context.Context) (float64, error) {
 		return t.sum(), errGone
 	}
 	return t.sum(), nil
+}
+
+// readParents reads the parents of processes that have ended again: one that was read before its child had ended does not count the child yet.
+func (t *tree) readParents(all map[int]stat) {
+	for p, s := range t.known {
+		if now, ok := all[p.pid]; ok && now.process == p {
+			continue
+		}
+		if b, err := os.ReadFile(filepath.Join(t.proc, strconv.Itoa(s.parent), "stat")); err == nil {
+			if parent, err := parseStat(s.parent, b); err == nil && parent.process == all[s.parent].process {
+				all[s.parent] = parent
+			}
+		}
+	}
 }
 
 func (t *tree) sum() float64 {
