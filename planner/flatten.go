@@ -20,6 +20,9 @@ func (p *physical) flattenLateral(r rel) rel {
 	if out := flattenRow(j); out != nil {
 		return out
 	}
+	if out := rotate(j); out != nil {
+		return p.flattenLateral(out)
+	}
 	if !j.lateral || j.kind != InnerJoin && j.kind != LeftJoin {
 		return r
 	}
@@ -42,6 +45,32 @@ func (p *physical) flattenLateral(r rel) rel {
 		out = &projectRel{input: out, items: []projection{it}}
 	}
 	return out
+}
+
+// rotate takes out of the right side of a LATERAL join what does not depend on the left side: A, LATERAL (B JOIN f(A) ON c) becomes
+// (A, LATERAL f(A)) JOIN B ON c, so that B is read once and not for each row of A. nil: it is another join.
+func rotate(j *joinRel) rel {
+	if !j.lateral || j.kind != InnerJoin || hasVolatile(j.right) {
+		return nil
+	}
+	right, conds := j.right, j.on
+	if f, ok := right.(*filterRel); ok {
+		right, conds = f.input, append(f.conds[:len(f.conds):len(f.conds)], conds...)
+	}
+	in, ok := right.(*joinRel)
+	if !ok || in.kind != InnerJoin || in.lateral || isGate(in) {
+		return nil
+	}
+	makes := outputSet(j.left)
+	own, dependent := in.left, in.right
+	if freeColumns(own).intersects(makes) {
+		own, dependent = dependent, own
+	}
+	if freeColumns(own).intersects(makes) || !freeColumns(dependent).intersects(makes) {
+		return nil
+	}
+	left := &joinRel{kind: InnerJoin, left: j.left, right: dependent, lateral: true}
+	return keep(&joinRel{kind: InnerJoin, left: left, right: own, on: in.on}, conds)
 }
 
 // flattenRow makes columns of the left side's rows of a single row on the right side that is computed from other columns, as in
@@ -110,6 +139,9 @@ type puller struct {
 	// hoist: computed columns that name them are taken out as well, into hoisted; what reads these is given their expressions.
 	hoist   bool
 	hoisted []projection
+	// nested: conditions with subqueries are taken out as well, where they read columns in free only. An anti join cannot take them: a row
+	// of the left side that they reject has no match, which it keeps.
+	nested bool
 }
 
 func (u *puller) up(r rel) (rel, bool) {
@@ -183,7 +215,7 @@ func (u *puller) split(conds []expr.Scalar) (stay []expr.Scalar, ok bool) {
 		switch {
 		case !u.named(c):
 			stay = append(stay, c)
-		case expr.HasSubquery(c) || expr.Volatile(c):
+		case expr.Volatile(c) || expr.HasSubquery(c) && !(u.nested && used(c).within(u.free)):
 			return nil, false
 		default:
 			u.on = append(u.on, u.inline(c))

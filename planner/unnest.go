@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/planner/expr"
 )
 
@@ -11,23 +13,54 @@ func (p *physical) unnest(r rel) rel {
 		return r
 	}
 	mapInputs(r, p.unnest)
-	f, ok := r.(*filterRel)
-	if !ok {
-		return r
+	switch r := r.(type) {
+	case *filterRel:
+		return keep(p.joinEach(r.input, r.conds))
+	case *joinRel:
+		return p.unnestOn(r)
 	}
+	return r
+}
+
+// joinEach joins the subqueries of those conditions over left that can be joined, and returns the other conditions.
+func (p *physical) joinEach(left rel, conds []expr.Scalar) (rel, []expr.Scalar) {
 	var rest []expr.Scalar
-	for _, c := range f.conds {
-		if j := p.toJoin(f.input, c); j != nil {
-			f.input = j
+	for _, c := range conds {
+		if j := p.toJoin(left, c); j != nil {
+			left = j
 		} else {
 			rest = append(rest, c)
 		}
 	}
-	if len(rest) == 0 {
-		return f.input
+	return left, rest
+}
+
+// unnestOn joins the subqueries of a join's conditions over one side to that side, where the condition drops that side's rows
+// only; those over both sides of an inner join to its result.
+func (p *physical) unnestOn(j *joinRel) rel {
+	left, right := outputSet(j.left), outputSet(j.right)
+	var toLeft, toRight, above, on []expr.Scalar
+	for _, c := range j.on {
+		if !expr.HasSubquery(c) {
+			on = append(on, c)
+			continue
+		}
+		switch side := sideOf(used(c), left, right); {
+		case side == 'l' && (j.kind == InnerJoin || j.kind == SemiJoin):
+			toLeft = append(toLeft, c)
+		case side == 'r' && j.kind != FullJoin:
+			toRight = append(toRight, c)
+		case j.kind == InnerJoin && !j.lateral:
+			above = append(above, c)
+		default:
+			on = append(on, c)
+		}
 	}
-	f.conds = rest
-	return f
+	j.left, toLeft = p.joinEach(j.left, toLeft)
+	j.right, toRight = p.joinEach(j.right, toRight)
+	out, above := p.joinEach(j, above)
+	j.on = slices.Concat(on, toLeft, toRight, above)
+	return out
 }
 
 // toJoin converts a condition over left to a join; it returns nil if that is not possible.
@@ -57,14 +90,16 @@ func (p *physical) toJoin(left rel, c expr.Scalar) *joinRel {
 func (p *physical) existsJoin(kind JoinKind, left rel, sub *expr.Subquery) *joinRel {
 	sr := sub.Plan.(*subRel)
 	root := stripShape(sr.root)
-	root, on, ok := p.decorrelate(root, sr.free)
+	pull := puller{free: sr.free, nested: kind == SemiJoin}
+	root, ok := pull.up(root)
 	if !ok {
 		return nil
 	}
+	on, nested := split(pull.on, func(c expr.Scalar) bool { return !expr.HasSubquery(c) })
 	if len(on) == 0 {
 		return nil // uncorrelated: one probe answers for all rows
 	}
-	return &joinRel{kind: kind, left: left, right: root, on: on}
+	return &joinRel{kind: kind, left: keep(p.joinEach(left, nested)), right: root, on: on}
 }
 
 // stripShape removes steps that do not change whether there is a row.
