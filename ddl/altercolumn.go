@@ -184,6 +184,8 @@ func (r *run) alterColumn(ctx context.Context, t *catalog.TableDescriptor, n *as
 	switch {
 	case n.Drop == "EXPRESSION":
 		return r.dropExpression(ctx, t, next, ord, n)
+	case n.AddIdentity != "", n.Drop == "IDENTITY", n.IdentityOptions != nil:
+		return r.alterIdentity(ctx, t, next, ord, n)
 	case col.Generated != "" && (n.SetDefault != nil || n.DropDefault):
 		e := pgerror.New(pgerror.SyntaxError, "column %q of relation %q is a generated column", n.Name, t.Name)
 		if n.DropDefault {
@@ -299,6 +301,9 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 		return err
 	}
 	if err := r.requireNoPolicyUses(ctx, t, ord); err != nil {
+		return err
+	}
+	if err := r.alterIdentityType(ctx, col, typ, n); err != nil {
 		return err
 	}
 	convert, err := r.conversion(ctx, t, ord, typ, n)

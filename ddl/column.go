@@ -114,21 +114,24 @@ func refuseColumnOptions(def *ast.ColumnDef, table string, t types.Type, serial 
 	case def.Identity != "" && (serial || def.Default != nil):
 		return conflict("both default and identity specified")
 	}
-	if def.Identity != "" {
-		if t.OID != types.OIDInt2 && t.OID != types.OIDInt4 && t.OID != types.OIDInt8 {
-			return pgerror.New(pgerror.InvalidParameterValue, "identity column type must be smallint, integer, or bigint").At(def.Position())
-		}
-	}
 	return nil
 }
 
 // ownSequence gives a serial or identity column its sequence and default.
 func (b *builder) ownSequence(ctx context.Context, col *catalog.ColumnDescriptor, options *ast.SequenceOptions, pos int) error {
-	name := chooseName(b.t.Name, col.Name, "seq", b.taken)
+	name, options, err := b.sequenceName(ctx, col, options, pos)
+	if err != nil {
+		return err
+	}
 	b.pending[name] = true
 	id, err := b.ch.NewID(ctx)
 	if err != nil {
 		return err
+	}
+	if col.Identity != "" {
+		if err := requireIdentityType(col.Type); err != nil {
+			return err
+		}
 	}
 	q, err := newSequence(options, col.Type, pos)
 	if err != nil {
@@ -142,6 +145,29 @@ func (b *builder) ownSequence(ctx context.Context, col *catalog.ColumnDescriptor
 		col.Default = nextvalOf(id)
 	}
 	return nil
+}
+
+// sequenceName returns the name of a column's sequence, SEQUENCE NAME or a derived one, and the other options.
+func (b *builder) sequenceName(ctx context.Context, col *catalog.ColumnDescriptor, options *ast.SequenceOptions, pos int) (string, *ast.SequenceOptions, error) {
+	if options == nil || options.Name == nil {
+		return chooseName(b.t.Name, col.Name, "seq", b.taken), options, nil
+	}
+	rest := *options
+	rest.Name = nil
+	target := pathName(ast.Pos(pos), options.Name)
+	if target.Schema != "" {
+		schema, err := b.targetSchema(ctx, target)
+		if err != nil {
+			return "", nil, err
+		}
+		if schema != b.t.Schema {
+			return "", nil, pgerror.New(pgerror.ObjectNotInPrerequisite, "sequence must be in same schema as table it is linked to")
+		}
+	}
+	if b.taken(target.Name) {
+		return "", nil, relationExists(target.Name)
+	}
+	return target.Name, &rest, nil
 }
 
 // nextvalOf is the default of a serial column. It names the sequence by number, so that renaming the

@@ -60,6 +60,9 @@ func applyOptions(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, fresh
 	invalid := func(format string, args ...any) error {
 		return pgerror.New(pgerror.InvalidParameterValue, format, args...).At(pos)
 	}
+	if o.Name != nil {
+		return pgerror.New(pgerror.SyntaxError, "invalid sequence option SEQUENCE NAME").At(pos)
+	}
 	resetMin, resetMax := false, false
 	if o.Type != nil {
 		typ, err := planner.ResolveType(o.Type, nil)

@@ -296,9 +296,6 @@ func (p *parser) alterColumn(pos ast.Pos) ast.AlterCommand {
 		p.notYet(pos, "OPTIONS", "percodb has no foreign tables.")
 		a.Options = p.foreignOptions(true)
 	case p.isWord(kw.Add), p.isWord(kw.Drop), p.isWord(kw.Restart), p.isWord(kw.Set):
-		if !p.isWord(kw.Drop) || p.peek(1).kw != kw.Expression {
-			p.notYet(pos, "Changing an identity column", "Add a new column in its place.")
-		}
 		p.alterIdentity(a)
 	default:
 		p.unexpected()
@@ -340,17 +337,33 @@ func (p *parser) identityOptions(a *ast.AlterColumn) {
 				o.Generated = "BY DEFAULT"
 			}
 		} else {
-			o.Sequence = &ast.SequenceOptions{}
+			pos, set := p.here(), p.pos > 0 && p.toks[p.pos-1].kw == kw.Set
+			o.Sequence, o.Set = &ast.SequenceOptions{}, set
 			if !p.sequenceOption(o.Sequence) {
 				p.unexpected()
 			}
-			o.Set = !o.Sequence.Restart
+			if word := setOption(o.Sequence); set && word != "" {
+				p.failAt(pos, pgerror.SyntaxError, "sequence option \""+word+"\" not supported here")
+			}
 		}
 		a.IdentityOptions = append(a.IdentityOptions, o)
 	}
 	if len(a.IdentityOptions) == 0 {
 		p.unexpected()
 	}
+}
+
+// setOption names the option that SET does not take, "" for others.
+func setOption(o *ast.SequenceOptions) string {
+	switch {
+	case o.Type != nil:
+		return "as"
+	case o.Restart:
+		return "restart"
+	case o.OwnedBy != nil:
+		return "owned_by"
+	}
+	return ""
 }
 
 func (p *parser) columnType(a *ast.AlterColumn) {
