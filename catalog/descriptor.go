@@ -128,7 +128,7 @@ const (
 )
 
 // IndexDescriptor is a primary or secondary index. A non-unique entry's key ends with the primary
-// key's columns, a unique entry's value holds them (its key too, where a key column is NULL).
+// key's columns, a unique entry's value holds them (its key too, where a key column is NULL and NULLs are distinct).
 type IndexDescriptor struct {
 	ID         uint32 // among the table's keys; a rebuilt index has a new one
 	OID        uint32 // towards PostgreSQL clients; stays
@@ -150,6 +150,9 @@ type IndexDescriptor struct {
 	Inverted []InvertedColumn `json:",omitempty"`
 	// Options are the storage options, name=value.
 	Options []string `json:",omitempty"`
+	// NullsNotDistinct: of a unique index, two rows with NULL in the same key columns, and equal values in the others, conflict.
+	NullsNotDistinct bool `json:",omitempty"`
+	LateKey
 }
 
 // InvertedColumn is a column, of the table or computed, of an inverted index, and the operator class that says what its terms are.
@@ -390,8 +393,8 @@ func (t *TableDescriptor) IndexNamed(name string) *IndexDescriptor {
 	return nil
 }
 
-// HasPrimaryKey reports whether a primary key was declared; without, the rows lie under the hidden
-// rowid, and Primary has no name.
+// HasPrimaryKey reports whether a primary key was declared under which the rows lie; without, they lie under the hidden
+// rowid, and Primary has no name. See PrimaryKey for those that are deferrable.
 func (t *TableDescriptor) HasPrimaryKey() bool { return t.Kind == KindTable && t.Primary.Constraint }
 
 // Clone returns a copy that may be changed: its own slices all the way down.
@@ -435,5 +438,6 @@ func (ix IndexDescriptor) clone() IndexDescriptor {
 	ix.Include = slices.Clone(ix.Include)
 	ix.Options = slices.Clone(ix.Options)
 	ix.Inverted = slices.Clone(ix.Inverted)
+	ix.Exclude = slices.Clone(ix.Exclude)
 	return ix
 }

@@ -340,8 +340,8 @@ func (a *Access) ReadsKey(t *TableDescriptor, ix *IndexDescriptor) bool {
 	if a.Relation(t, acl.Select, false) != 0 {
 		return true
 	}
-	for i := range ix.Columns {
-		if ord := t.Ordinal(ix.Columns[i].ColumnID); ord < 0 || ord >= len(t.Columns) || a.Column(t, ord, acl.Select) == 0 {
+	for _, id := range ix.ElementIDs() {
+		if ord := t.Ordinal(id); ord < 0 || ord >= len(t.Columns) || a.Column(t, ord, acl.Select) == 0 {
 			return false
 		}
 	}

@@ -369,7 +369,7 @@ func ConstraintsNamed(ctx context.Context, r Resolver, schema, name string) ([]N
 				continue
 			}
 			if ix := t.IndexNamed(name); ix != nil && ix.Constraint {
-				found = append(found, NamedConstraint{OID: ix.OID})
+				found = append(found, NamedConstraint{OID: ix.OID, Deferrable: ix.Deferrable})
 			}
 			for i := range t.Checks {
 				if t.Checks[i].Name == name {

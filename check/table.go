@@ -34,6 +34,9 @@ func (k *checker) table(ctx context.Context, t *catalog.TableDescriptor) error {
 	if err := tc.bindKeys(ctx); err != nil {
 		return err
 	}
+	if err := tc.bindLateKeys(ctx); err != nil {
+		return err
+	}
 	if err := tc.rows(ctx); err != nil {
 		return err
 	}
@@ -61,6 +64,7 @@ type tableChecker struct {
 	// Entries that rows should have, waiting to be looked up together.
 	wanted []wantedEntry
 	keys   []*keyChecker
+	late   []*lateChecker
 }
 
 type wantedEntry struct {
@@ -115,6 +119,9 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 	}
 	c.begin(row)
 	if err := c.parents(ctx, key, row); err != nil {
+		return err
+	}
+	if err := c.conflicts(ctx, key, row); err != nil {
 		return err
 	}
 	for i := range c.t.Indexes {

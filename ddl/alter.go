@@ -256,6 +256,8 @@ func (r *run) alterAddConstraint(ctx context.Context, t *catalog.TableDescriptor
 		return r.addPrimaryKey(ctx, t, c)
 	case ast.Unique:
 		return r.addUnique(ctx, t, c)
+	case ast.Exclude:
+		return r.addExclusion(ctx, t, c)
 	}
 	return r.addForeignKey(ctx, t, c)
 }
@@ -267,6 +269,19 @@ func (r *run) addUnique(ctx context.Context, t *catalog.TableDescriptor, c *ast.
 	}
 	next := t.Clone()
 	ix, err := r.keyIndex(ctx, next, c, "unique", next.NextIndexID, taken)
+	if err != nil {
+		return err
+	}
+	return r.addIndex(ctx, t, next, ix)
+}
+
+func (r *run) addExclusion(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) error {
+	taken, err := r.relationTaken(ctx, t.Schema, nil)
+	if err != nil {
+		return err
+	}
+	next := t.Clone()
+	ix, err := r.newExclusion(ctx, next, c, taken)
 	if err != nil {
 		return err
 	}
@@ -314,7 +329,8 @@ func (r *run) constraintFromIndex(ctx context.Context, t *catalog.TableDescripto
 		if err := r.update(ctx, t, without, true); err != nil {
 			return err
 		}
-		return r.addPrimaryKeyAs(ctx, without, &ast.TableConstraint{Pos: c.Pos, Name: name, Kind: ast.PrimaryKey, Columns: columns}, ix.OID)
+		return r.addPrimaryKeyAs(ctx, without, &ast.TableConstraint{Pos: c.Pos, Name: name, Kind: ast.PrimaryKey, Columns: columns,
+			Deferrable: c.Deferrable, Deferred: c.Deferred}, ix.OID)
 	}
 	next := t.Clone()
 	at := next.IndexNamed(c.UsingIndex)
@@ -325,7 +341,23 @@ func (r *run) constraintFromIndex(ctx context.Context, t *catalog.TableDescripto
 		r.notice(pgerror.SuccessfulCompletion, "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index %q to %q", ix.Name, name)
 	}
 	at.Name, at.Constraint = name, true
+	if c.Deferrable {
+		return r.makeDeferrable(ctx, t, next, at, c.Deferred)
+	}
 	return r.update(ctx, t, next, false)
+}
+
+// makeDeferrable makes a unique index of next that of a deferrable constraint: it is built anew, since its entries have another form.
+func (r *run) makeDeferrable(ctx context.Context, t, next *catalog.TableDescriptor, ix *catalog.IndexDescriptor, deferred bool) error {
+	if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: ix.ID}); err != nil {
+		return err
+	}
+	ix.ID, ix.Unique, ix.Deferrable, ix.Deferred = next.NextIndexID, false, true, deferred
+	next.NextIndexID++
+	if err := r.backfill(ctx, next, []*catalog.IndexDescriptor{ix}); err != nil {
+		return err
+	}
+	return r.update(ctx, t, next, true)
 }
 
 func errorOr(err error, other *pgerror.Error) error {
@@ -396,9 +428,8 @@ func (r *run) alterDropConstraint(ctx context.Context, t *catalog.TableDescripto
 	case ix.ID == t.Primary.ID:
 		return r.dropPrimaryKey(ctx, t)
 	}
-	if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: ix.ID}); err != nil {
+	if err := r.removeIndex(ctx, next, ix); err != nil {
 		return err
 	}
-	next.Indexes = removeIndex(next.Indexes, n.Name)
 	return r.update(ctx, t, next, false)
 }

@@ -209,7 +209,7 @@ func (r *run) alterColumn(ctx context.Context, t *catalog.TableDescriptor, n *as
 		}
 		return r.update(ctx, t, next, true)
 	case n.DropNotNull:
-		if slices.ContainsFunc(t.Primary.Columns, func(c catalog.IndexColumn) bool { return c.ColumnID == col.ID }) {
+		if key := t.PrimaryKey(); key != nil && slices.ContainsFunc(key.Columns, func(c catalog.IndexColumn) bool { return c.ColumnID == col.ID }) {
 			return pgerror.New(pgerror.InvalidTableDefinition, "column %q is in a primary key", n.Name).At(n.Position())
 		}
 		if col.Identity != "" {

@@ -2,6 +2,7 @@ package ddl
 
 import (
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/kv"
@@ -177,7 +178,7 @@ func (b *builder) addConstraints(ctx context.Context, n *ast.CreateTable, likes 
 		}
 	}
 	all = append(all, n.Constraints...)
-	for _, kind := range []ast.ConstraintKind{ast.PrimaryKey, ast.Unique, ast.Check, ast.ForeignKey} {
+	for _, kind := range []ast.ConstraintKind{ast.PrimaryKey, ast.Unique, ast.Exclude, ast.Check, ast.ForeignKey} {
 		for i := range all {
 			if all[i].Kind != kind {
 				continue
@@ -201,14 +202,23 @@ func (b *builder) addConstraints(ctx context.Context, n *ast.CreateTable, likes 
 func (b *builder) addConstraint(ctx context.Context, c *ast.TableConstraint) error {
 	switch c.Kind {
 	case ast.PrimaryKey:
-		if b.t.HasPrimaryKey() {
+		if b.t.PrimaryKey() != nil {
 			return multiplePrimaryKeys(b.t.Name).At(c.Position())
 		}
-		ix, err := b.keyIndex(ctx, c, "primary key", b.t.Primary.ID)
+		id := b.t.Primary.ID
+		if c.Deferrable {
+			id = b.t.NextIndexID
+		}
+		ix, err := b.keyIndex(ctx, c, "primary key", id)
 		if err != nil {
 			return err
 		}
-		b.t.Primary = ix
+		if c.Deferrable {
+			b.t.NextIndexID++
+			b.t.Indexes = append(b.t.Indexes, ix)
+		} else {
+			b.t.Primary = ix
+		}
 		for i := range ix.Columns {
 			b.t.Columns[b.t.Ordinal(ix.Columns[i].ColumnID)].NotNull = true
 		}
@@ -218,6 +228,15 @@ func (b *builder) addConstraint(ctx context.Context, c *ast.TableConstraint) err
 		if err != nil || b.redundant(c, &ix) {
 			return err
 		}
+		b.t.NextIndexID++
+		b.t.Indexes = append(b.t.Indexes, ix)
+		return nil
+	case ast.Exclude:
+		ix, err := b.newExclusion(ctx, b.t, c, b.taken)
+		if err != nil {
+			return err
+		}
+		b.pending[ix.Name] = true
 		b.t.NextIndexID++
 		b.t.Indexes = append(b.t.Indexes, ix)
 		return nil
@@ -249,7 +268,8 @@ func (b *builder) redundant(c *ast.TableConstraint, ix *catalog.IndexDescriptor)
 		return false
 	}
 	same := func(other *catalog.IndexDescriptor) bool {
-		if !other.Constraint || len(other.Columns) != len(ix.Columns) {
+		if !other.Constraint || len(other.Columns) != len(ix.Columns) || !slices.Equal(other.Include, ix.Include) || other.Exclude != nil ||
+			other.Deferrable != ix.Deferrable || other.Deferred != ix.Deferred || other.NullsNotDistinct != ix.NullsNotDistinct {
 			return false
 		}
 		for i := range ix.Columns {
@@ -281,9 +301,17 @@ func (b *builder) keyIndex(ctx context.Context, c *ast.TableConstraint, what str
 
 // keyIndex makes the index of a PRIMARY KEY or UNIQUE constraint of t.
 func (r *run) keyIndex(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint, what string, id uint32, taken func(string) bool) (catalog.IndexDescriptor, error) {
-	ix := catalog.IndexDescriptor{ID: id, Name: c.Name, Unique: true, Constraint: true}
-	if c.Deferrable {
-		return ix, pgerror.Unsupported("DEFERRABLE constraints", "Leave DEFERRABLE out.").At(c.Position())
+	ix := catalog.IndexDescriptor{ID: id, Name: c.Name, Unique: !c.Deferrable, Constraint: true, NullsNotDistinct: c.NotNulls}
+	ix.Deferrable, ix.Deferred, ix.DeclaredPrimary = c.Deferrable, c.Deferred, c.Deferrable && c.Kind == ast.PrimaryKey
+	var err error
+	if ix.Include, err = includedIDs(t, c.Include); err != nil {
+		return ix, err
+	}
+	if ix.Options, err = indexOptions("", nil, c.Options); err != nil {
+		return ix, err
+	}
+	if err := requireTablespace(c.Tablespace); err != nil {
+		return ix, err
 	}
 	for _, name := range c.Columns {
 		ord := t.ColumnNamed(name)

@@ -116,6 +116,7 @@ func (r *run) dropColumnKeys(ctx context.Context, t *catalog.TableDescriptor, n 
 func holdsColumn(ix *catalog.IndexDescriptor, id uint32) bool {
 	return slices.Contains(ix.Include, id) ||
 		slices.ContainsFunc(ix.Inverted, func(c catalog.InvertedColumn) bool { return c.ColumnID == id }) ||
+		slices.ContainsFunc(ix.Exclude, func(e catalog.ExcludeElement) bool { return e.ColumnID == id }) ||
 		slices.ContainsFunc(ix.Columns, func(c catalog.IndexColumn) bool { return c.ColumnID == id })
 }
 

@@ -183,6 +183,9 @@ func keyColumnIDs(t *catalog.TableDescriptor, names []string) ([]uint32, error) 
 // findParentIndex sets the columns that a foreign key references, and the unique index over them.
 func findParentIndex(parent *catalog.TableDescriptor, n *ast.References, k *catalog.ForeignKeyDescriptor) (err error) {
 	if len(n.Columns) == 0 {
+		if parent.PrimaryKey() != nil && !parent.HasPrimaryKey() {
+			return pgerror.New(pgerror.ObjectNotInPrerequisite, "cannot use a deferrable primary key for referenced table %q", parent.Name)
+		}
 		if !parent.HasPrimaryKey() {
 			return pgerror.New(pgerror.UndefinedObject, "there is no primary key for referenced table %q", parent.Name)
 		}
@@ -201,18 +204,26 @@ func findParentIndex(parent *catalog.TableDescriptor, n *ast.References, k *cata
 		}
 	}
 	over := func(ix *catalog.IndexDescriptor) bool {
-		return ix.Unique && ix.Where == nil && ix.OID != 0 && ix.State == catalog.IndexPublic && len(ix.Columns) == len(k.ParentColumns) &&
+		return (ix.Unique || ix.Deferrable && ix.Exclude == nil) && ix.Where == nil && ix.OID != 0 && ix.State == catalog.IndexPublic && len(ix.Columns) == len(k.ParentColumns) &&
 			!slices.ContainsFunc(ix.Columns, func(c catalog.IndexColumn) bool { return !slices.Contains(k.ParentColumns, c.ColumnID) })
 	}
 	if over(&parent.Primary) {
 		k.ParentIndex = parent.Primary.OID
 		return nil
 	}
+	deferrable := false
 	for i := range parent.Indexes {
-		if over(&parent.Indexes[i]) {
+		if !over(&parent.Indexes[i]) {
+			continue
+		}
+		if !parent.Indexes[i].Deferrable {
 			k.ParentIndex = parent.Indexes[i].OID
 			return nil
 		}
+		deferrable = true
+	}
+	if deferrable {
+		return pgerror.New(pgerror.ObjectNotInPrerequisite, "cannot use a deferrable unique constraint for referenced table %q", parent.Name)
 	}
 	return pgerror.New(pgerror.InvalidForeignKey, "there is no unique constraint matching given keys for referenced table %q", parent.Name)
 }

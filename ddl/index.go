@@ -58,7 +58,7 @@ func (r *run) createIndex(ctx context.Context, n *ast.CreateIndex) error {
 
 // newIndex makes the descriptor for CREATE INDEX. It adds the expressions of the index to t, which the caller owns.
 func (r *run) newIndex(ctx context.Context, t *catalog.TableDescriptor, n *ast.CreateIndex) (catalog.IndexDescriptor, error) {
-	ix := catalog.IndexDescriptor{ID: t.NextIndexID, Name: n.Name, Unique: n.Unique}
+	ix := catalog.IndexDescriptor{ID: t.NextIndexID, Name: n.Name, Unique: n.Unique, NullsNotDistinct: n.Unique && n.NotNulls}
 	if err := requireMethod(n); err != nil {
 		return ix, err
 	}

@@ -177,15 +177,12 @@ func pruneComputed(t *catalog.TableDescriptor) {
 
 // indexExpressions calls f with each expression of an index.
 func indexExpressions(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, f func(*catalog.ExprText) error) error {
-	for i := range ix.Columns {
-		if c := t.ColumnByID(ix.Columns[i].ColumnID); c != nil && c.Expr != nil {
-			if err := f(c.Expr); err != nil {
-				return err
-			}
-		}
-	}
+	ids := ix.ElementIDs()
 	for i := range ix.Inverted {
-		if c := t.ColumnByID(ix.Inverted[i].ColumnID); c != nil && c.Expr != nil {
+		ids = append(ids, ix.Inverted[i].ColumnID)
+	}
+	for _, id := range ids {
+		if c := t.ColumnByID(id); c != nil && c.Expr != nil {
 			if err := f(c.Expr); err != nil {
 				return err
 			}

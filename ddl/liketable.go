@@ -166,7 +166,7 @@ func (b *builder) addLikeConstraints(ctx context.Context, s *likeSource) error {
 		return nil
 	}
 	if s.t.HasPrimaryKey() {
-		if b.t.HasPrimaryKey() {
+		if b.t.PrimaryKey() != nil {
 			return multiplePrimaryKeys(b.t.Name)
 		}
 		ix, err := b.copyIndex(ctx, s, &s.t.Primary, b.t.Primary.ID)
@@ -176,6 +176,9 @@ func (b *builder) addLikeConstraints(ctx context.Context, s *likeSource) error {
 		b.t.Primary = ix
 	}
 	for i := range s.t.Indexes {
+		if s.t.Indexes[i].DeclaredPrimary && b.t.PrimaryKey() != nil {
+			return multiplePrimaryKeys(b.t.Name)
+		}
 		ix, err := b.copyIndex(ctx, s, &s.t.Indexes[i], b.t.NextIndexID)
 		if err != nil {
 			return err
@@ -202,18 +205,68 @@ func (b *builder) copyCheck(ctx context.Context, check catalog.CheckDescriptor) 
 	return nil
 }
 
+// key names a column of the other table, which may be a computed one, as a key of an index.
+func (s *likeSource) key(columnID uint32, class []string) (ast.IndexColumn, error) {
+	c := ast.IndexColumn{Name: s.t.ColumnByID(columnID).Name, OpClass: class}
+	if x := s.t.ColumnByID(columnID).Expr; x != nil {
+		e, err := sql.ParseExpr(x.SQL)
+		if err != nil {
+			return c, err
+		}
+		c.Name, c.Expr = "", e
+	}
+	return c, nil
+}
+
+// copyExclusion is copyIndex for an EXCLUDE constraint.
+func (b *builder) copyExclusion(ctx context.Context, s *likeSource, from *catalog.IndexDescriptor) (catalog.IndexDescriptor, error) {
+	n := &ast.TableConstraint{Kind: ast.Exclude, Method: from.Method, Deferrable: from.Deferrable, Deferred: from.Deferred}
+	for _, e := range from.Exclude {
+		var class []string
+		if e.Class != "" {
+			class = []string{e.Class}
+		}
+		c, err := s.key(e.ColumnID, class)
+		if err != nil {
+			return catalog.IndexDescriptor{}, err
+		}
+		n.Exclude = append(n.Exclude, ast.ExcludeElement{IndexColumn: c, Operator: e.Operator})
+	}
+	if from.Where != nil {
+		var err error
+		if n.Where, err = sql.ParseExpr(from.Where.SQL); err != nil {
+			return catalog.IndexDescriptor{}, err
+		}
+	}
+	for _, id := range from.Include {
+		n.Include = append(n.Include, ast.IndexColumn{Name: s.t.ColumnByID(id).Name})
+	}
+	ix, err := b.newExclusion(ctx, b.t, n, b.taken)
+	if err != nil {
+		return ix, err
+	}
+	b.pending[ix.Name] = true
+	ix.Options = from.Options
+	for i := range ix.Exclude {
+		ix.Exclude[i].Coll = from.Exclude[i].Coll
+	}
+	if s.has("COMMENTS") {
+		ix.Comment = from.Comment
+	}
+	return ix, nil
+}
+
 // copyIndex makes an index like that of the other table, with a name of its own.
 func (b *builder) copyIndex(ctx context.Context, s *likeSource, from *catalog.IndexDescriptor, id uint32) (catalog.IndexDescriptor, error) {
+	if from.Exclude != nil {
+		return b.copyExclusion(ctx, s, from)
+	}
 	n := &ast.CreateIndex{Unique: from.Unique, Method: from.Method}
 	var names []string
 	addKey := func(columnID uint32, class []string) error {
-		c := ast.IndexColumn{Name: s.t.ColumnByID(columnID).Name, OpClass: class}
-		if x := s.t.ColumnByID(columnID).Expr; x != nil {
-			e, err := sql.ParseExpr(x.SQL)
-			if err != nil {
-				return err
-			}
-			c.Name, c.Expr = "", e
+		c, err := s.key(columnID, class)
+		if err != nil {
+			return err
 		}
 		names = appendIndexName(names, &c)
 		n.Columns = append(n.Columns, c)
@@ -244,7 +297,7 @@ func (b *builder) copyIndex(ctx context.Context, s *likeSource, from *catalog.In
 		}
 	}
 	switch {
-	case id == b.t.Primary.ID:
+	case id == b.t.Primary.ID, from.DeclaredPrimary:
 		n.Name = chooseName(b.t.Name, "", "pkey", b.taken)
 	case from.Constraint:
 		n.Name = chooseName(b.t.Name, joinColumns(names), "key", b.taken)
@@ -257,6 +310,7 @@ func (b *builder) copyIndex(ctx context.Context, s *likeSource, from *catalog.In
 		return ix, err
 	}
 	ix.ID, ix.Constraint, ix.Options = id, from.Constraint, from.Options
+	ix.NullsNotDistinct, ix.LateKey = from.NullsNotDistinct, from.LateKey
 	if s.has("COMMENTS") {
 		ix.Comment = from.Comment
 	}

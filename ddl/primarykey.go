@@ -17,7 +17,7 @@ func (r *run) addPrimaryKey(ctx context.Context, t *catalog.TableDescriptor, c *
 
 // addPrimaryKeyAs is addPrimaryKey by which a unique index becomes the primary key: it keeps its OID, which foreign keys name.
 func (r *run) addPrimaryKeyAs(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint, oid uint32) error {
-	if t.HasPrimaryKey() {
+	if t.PrimaryKey() != nil {
 		return multiplePrimaryKeys(t.Name).At(c.Position())
 	}
 	taken, err := r.relationTaken(ctx, t.Schema, nil)
@@ -25,6 +25,9 @@ func (r *run) addPrimaryKeyAs(ctx context.Context, t *catalog.TableDescriptor, c
 		return err
 	}
 	next := t.Clone()
+	if c.Deferrable {
+		return r.addDeferrablePrimaryKey(ctx, t, next, c, taken, oid)
+	}
 	ix, err := r.keyIndex(ctx, next, c, "primary key", 0, taken)
 	if err != nil {
 		return err
@@ -65,6 +68,27 @@ func (r *run) addPrimaryKeyAs(ctx context.Context, t *catalog.TableDescriptor, c
 		return err
 	}
 	return r.update(ctx, t, next, true)
+}
+
+// addDeferrablePrimaryKey gives a table a primary key under which its rows do not lie.
+func (r *run) addDeferrablePrimaryKey(ctx context.Context, t, next *catalog.TableDescriptor, c *ast.TableConstraint, taken func(string) bool, oid uint32) error {
+	ix, err := r.keyIndex(ctx, next, c, "primary key", next.NextIndexID, taken)
+	if err != nil {
+		return err
+	}
+	if oid != 0 {
+		ix.OID = oid
+	}
+	var notNull []int
+	for i := range ix.Columns {
+		ord := next.Ordinal(ix.Columns[i].ColumnID)
+		next.Columns[ord].NotNull = true
+		notNull = append(notNull, ord)
+	}
+	if err := r.verifyRows(ctx, t, next, nil, notNull); err != nil {
+		return err
+	}
+	return r.addIndex(ctx, t, next, ix)
 }
 
 func containsNulls(t *catalog.TableDescriptor, ord int) error {

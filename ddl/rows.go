@@ -87,7 +87,10 @@ func (r *run) backfill(ctx context.Context, t *catalog.TableDescriptor, indexes 
 		}
 		return nil
 	})
-	return r.explainDuplicate(t, out.finish(ctx, err))
+	if err := r.explainDuplicate(t, out.finish(ctx, err)); err != nil {
+		return err
+	}
+	return r.verifyLateKeys(ctx, t, indexes)
 }
 
 // rewrite writes every row of old as a row of next, with all entries. transform makes the new row, and may reuse the old
@@ -121,7 +124,14 @@ func (r *run) rewrite(ctx context.Context, old, next *catalog.TableDescriptor, t
 		}
 		return nil
 	})
-	return r.explainDuplicate(next, out.finish(ctx, err))
+	if err := r.explainDuplicate(next, out.finish(ctx, err)); err != nil || !next.HasLateKeys() {
+		return err
+	}
+	var late []*catalog.IndexDescriptor
+	for i := range next.Indexes {
+		late = append(late, &next.Indexes[i])
+	}
+	return r.verifyLateKeys(ctx, next, late)
 }
 
 func writeRow(ctx context.Context, out *chunks, t *catalog.TableDescriptor, row types.Row) error {

@@ -51,6 +51,11 @@ func (m *Maker) Entry(i int) (types.Row, bool, error) {
 			return nil, false, err
 		}
 	}
+	for j := range ix.Exclude {
+		if err := m.compute(ix.Exclude[j].ColumnID); err != nil {
+			return nil, false, err
+		}
+	}
 	return m.row, true, nil
 }
 

@@ -14,12 +14,12 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// DeferredKeys are the checks of deferrable foreign keys that wait for the end of a transaction or for SET CONSTRAINTS … IMMEDIATE. An entry
+// DeferredKeys are the checks of deferrable foreign keys, unique and exclusion constraints that wait for the end of a transaction or for SET CONSTRAINTS … IMMEDIATE. An entry
 // names a row or a key, which is looked at when the check runs: what has been rolled back to a savepoint does no harm. One goroutine's.
 type DeferredKeys struct {
 	memory *memory.Account
 	modes  ConstraintModes
-	keys   map[uint32]*deferredKey // by OID of the foreign key
+	keys   map[uint32]*deferredKey // by OID of the constraint
 	held   int64
 }
 
@@ -29,10 +29,10 @@ type ConstraintModes struct {
 	byOID map[uint32]bool
 }
 
-// deferredKey is the part of one foreign key.
+// deferredKey is the part of one constraint.
 type deferredKey struct {
 	child    uint64              // id of its table
-	children map[string]struct{} // the keys of rows that reference something
+	children map[string]struct{} // the keys of rows that reference something, or that unique and exclusion constraints concern
 	parents  map[string]types.Row
 }
 
@@ -52,7 +52,7 @@ func (d *DeferredKeys) SetModes(m ConstraintModes) {
 // SetAll is SET CONSTRAINTS ALL.
 func (d *DeferredKeys) SetAll(deferred bool) { d.modes = ConstraintModes{all: &deferred} }
 
-// Set is SET CONSTRAINTS of one foreign key, which is deferrable.
+// Set is SET CONSTRAINTS of one constraint, which is deferrable.
 func (d *DeferredKeys) Set(oid uint32, deferred bool) {
 	if d.modes.byOID == nil {
 		d.modes.byOID = map[uint32]bool{}
@@ -60,7 +60,12 @@ func (d *DeferredKeys) Set(oid uint32, deferred bool) {
 	d.modes.byOID[oid] = deferred
 }
 
-// defers reports whether the checks of a deferrable foreign key are deferred at present.
+// defersLate is defers for the constraint of an index.
+func (d *DeferredKeys) defersLate(ix *catalog.IndexDescriptor) bool {
+	return ix.Deferrable && d.defers(ix.OID, ix.Deferred)
+}
+
+// defers reports whether the checks of a deferrable constraint are deferred at present.
 func (d *DeferredKeys) defers(oid uint32, initially bool) bool {
 	if d == nil {
 		return false
@@ -74,15 +79,15 @@ func (d *DeferredKeys) defers(oid uint32, initially bool) bool {
 	return initially
 }
 
-// of returns the part of a foreign key.
-func (d *DeferredKeys) of(k *planner.ForeignKey) *deferredKey {
+// of returns the part of a constraint of t.
+func (d *DeferredKeys) of(t *catalog.TableDescriptor, oid uint32) *deferredKey {
 	if d.keys == nil {
 		d.keys = map[uint32]*deferredKey{}
 	}
-	e := d.keys[k.OID]
+	e := d.keys[oid]
 	if e == nil {
-		e = &deferredKey{child: k.Child.ID, children: map[string]struct{}{}, parents: map[string]types.Row{}}
-		d.keys[k.OID] = e
+		e = &deferredKey{child: t.ID, children: map[string]struct{}{}, parents: map[string]types.Row{}}
+		d.keys[oid] = e
 	}
 	return e
 }
@@ -104,7 +109,12 @@ func (d *DeferredKeys) addChild(k *planner.ForeignKey, row types.Row) error {
 	if err != nil {
 		return err
 	}
-	e := d.of(k)
+	return d.addRow(k.Child, k.OID, key)
+}
+
+// addRow defers the check of a row of t, by its key, under a constraint.
+func (d *DeferredKeys) addRow(t *catalog.TableDescriptor, oid uint32, key []byte) error {
+	e := d.of(t, oid)
 	if _, found := e.children[string(key)]; found {
 		return nil
 	}
@@ -118,7 +128,7 @@ func (d *DeferredKeys) addParent(k *planner.ForeignKey, values types.Row) error 
 	if err != nil {
 		return err
 	}
-	e := d.of(k)
+	e := d.of(k.Child, k.OID)
 	if _, found := e.parents[string(key)]; found {
 		return nil
 	}
@@ -146,7 +156,7 @@ func (d *DeferredKeys) Reset() {
 	d.modes, d.keys, d.held = ConstraintModes{}, nil, 0
 }
 
-// Check runs the checks of the foreign keys that are not deferred at present; with all, of all of them. Those that have passed are forgotten
+// Check runs the checks of the constraints that are not deferred at present; with all, of all of them. Those that have passed are forgotten
 // unless keep is set, which a transaction with savepoints needs: a rollback may undo what made them pass.
 func (d *DeferredKeys) Check(ctx context.Context, rt *Runtime, all, keep bool) error {
 	if d.Empty() {
@@ -162,26 +172,18 @@ func (d *DeferredKeys) Check(ctx context.Context, rt *Runtime, all, keep bool) e
 		if err != nil {
 			return err
 		}
-		var key *catalog.ForeignKeyDescriptor
-		if child != nil {
-			at := slices.IndexFunc(child.ForeignKeys, func(k catalog.ForeignKeyDescriptor) bool { return k.OID == oid })
-			if at >= 0 {
-				key = &child.ForeignKeys[at]
-			}
-		}
-		if key == nil { // It has been dropped.
-			delete(d.keys, oid)
-			continue
-		}
-		if !all && d.defers(oid, key.Deferred) {
-			continue
-		}
-		bound, err := planner.BindForeignKey(ctx, key, child, rt.Resolver, rt.Env)
+		check, deferred, err := e.bind(ctx, child, oid, rt)
 		if err != nil {
 			return err
 		}
-		k := &keyChecks{ex: ex, resume: true}
-		if err := e.check(ctx, k, bound); err != nil {
+		if check == nil { // It has been dropped.
+			delete(d.keys, oid)
+			continue
+		}
+		if !all && d.defers(oid, deferred) {
+			continue
+		}
+		if err := check(ctx, &keyChecks{ex: ex, resume: true}); err != nil {
 			return err
 		}
 		if !keep {
@@ -189,6 +191,33 @@ func (d *DeferredKeys) Check(ctx context.Context, rt *Runtime, all, keep bool) e
 		}
 	}
 	return nil
+}
+
+// bind returns what checks the constraint with an OID, of child, and whether it is deferred initially; nil if there is none any more.
+func (e *deferredKey) bind(ctx context.Context, child *catalog.TableDescriptor, oid uint32, rt *Runtime) (check func(context.Context, *keyChecks) error, deferred bool, err error) {
+	if child == nil {
+		return nil, false, nil
+	}
+	if ix := child.IndexByOID(oid); ix != nil && ix.CheckedLate() {
+		key, err := planner.BindLateKey(ctx, child, ix, rt.Resolver, rt.Env)
+		return func(ctx context.Context, k *keyChecks) error { return k.checkLate(ctx, key, e.rows()) }, ix.Deferred, err
+	}
+	at := slices.IndexFunc(child.ForeignKeys, func(k catalog.ForeignKeyDescriptor) bool { return k.OID == oid })
+	if at < 0 {
+		return nil, false, nil
+	}
+	key, err := planner.BindForeignKey(ctx, &child.ForeignKeys[at], child, rt.Resolver, rt.Env)
+	return func(ctx context.Context, k *keyChecks) error { return e.check(ctx, k, key) }, child.ForeignKeys[at].Deferred, err
+}
+
+// rows lists the keys of rows.
+func (e *deferredKey) rows() [][]byte {
+	rows := make([][]byte, 0, len(e.children))
+	for row := range e.children {
+		rows = append(rows, []byte(row))
+	}
+	slices.SortFunc(rows, bytes.Compare)
+	return rows
 }
 
 // check runs the checks of one foreign key.
@@ -203,11 +232,7 @@ func (e *deferredKey) check(ctx context.Context, k *keyChecks, key *planner.Fore
 	if err := k.actOn(ctx, key, &lost, catalog.KeyNoAction, false); err != nil {
 		return err
 	}
-	rows := make([][]byte, 0, len(e.children))
-	for row := range e.children {
-		rows = append(rows, []byte(row))
-	}
-	slices.SortFunc(rows, bytes.Compare)
+	rows := e.rows()
 	ordinals := make([]int, len(key.Child.Columns))
 	for i := range ordinals {
 		ordinals[i] = i

@@ -14,7 +14,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// keyChecks is what a statement has to do for foreign keys. While rows are written the keys concerned are queued; when the statement has written
+// keyChecks is what a statement has to do for foreign keys and late constraints (latekeys.go). While rows are written the keys concerned are queued; when the statement has written
 // all its rows, run looks them up, in groups, and has the actions of foreign keys change other rows, which queues further keys.
 //
 //	child   a row gets a reference    shares the lock of the parent key's guard, then looks for the parent
@@ -39,6 +39,7 @@ type keyQueue struct {
 	refs     *planner.References
 	outgoing []outgoingKeys
 	incoming []incomingKeys
+	late     []lateRows
 	pending  bool
 	key      []byte // scratch
 	values   types.Row
@@ -82,6 +83,9 @@ func (ex *execution) queueFor(refs *planner.References) *keyQueue {
 	for _, k := range refs.Incoming {
 		q.incoming = append(q.incoming, incomingKeys{ForeignKey: k, deleted: rowBuffer{mem: &ex.mem}, updated: rowBuffer{mem: &ex.mem}})
 	}
+	for _, k := range refs.Late {
+		q.late = append(q.late, lateRows{LateKey: k, mem: &ex.mem})
+	}
 	ex.keys.queues[refs] = q
 	return q
 }
@@ -101,6 +105,9 @@ func (k *keyChecks) reset() {
 		for i := range q.incoming {
 			q.incoming[i].deleted.release()
 			q.incoming[i].updated.release()
+		}
+		for i := range q.late {
+			q.late[i].reset()
 		}
 	}
 	for _, w := range k.writers {
@@ -133,7 +140,7 @@ func (q *keyQueue) inserted(ctx context.Context, row types.Row) error {
 			return err
 		}
 	}
-	return nil
+	return q.wroteLate(nil, row, false)
 }
 
 // deleted queues the keys of a row that is gone.
@@ -173,7 +180,7 @@ func (q *keyQueue) updated(ctx context.Context, old, row types.Row, moved bool) 
 			return err
 		}
 	}
-	return nil
+	return q.wroteLate(old, row, moved)
 }
 
 // reference queues the key that a row references.
@@ -263,6 +270,15 @@ func (k *keyChecks) run(ctx context.Context) error {
 		k.pending = k.pending[:0]
 		for _, q := range round {
 			q.pending = false
+		}
+		for _, q := range round {
+			for i := range q.late {
+				l := &q.late[i]
+				if err := k.checkLate(ctx, l.LateKey, l.rows); err != nil {
+					return err
+				}
+				l.reset()
+			}
 		}
 		for _, q := range round {
 			if err := k.act(ctx, q); err != nil {

@@ -20,6 +20,7 @@ type onConflict struct {
 	plan     *planner.OnConflict
 	arbiters []*catalog.IndexDescriptor
 	at       []int          // places of the arbiters among the table's indexes, -1 for the primary key
+	late     []lateArbiter  // arbiters that are checked late
 	decoder  rowenc.Decoder // of whole rows
 
 	group  int
@@ -52,6 +53,14 @@ func newOnConflict(m *modify, n *planner.Insert) (*onConflict, error) {
 				c.arbiters = append(c.arbiters, &t.Indexes[i])
 			}
 		}
+	}
+	var err error
+	if c.late, err = newLateArbiters(m.ex, n.OnConflict.Late); err != nil {
+		return nil, err
+	}
+	if len(c.late) > 0 && (!n.Direct || m.ex.together) {
+		return nil, pgerror.Unsupported("ON CONFLICT over an exclusion constraint in a statement with other changes, or with subqueries in RETURNING",
+			"Run the INSERT as a statement of its own.")
 	}
 	for _, ix := range c.arbiters {
 		c.at = append(c.at, slices.IndexFunc(t.Indexes, func(other catalog.IndexDescriptor) bool { return other.ID == ix.ID }))
@@ -193,6 +202,11 @@ func (c *onConflict) settleRow(ctx context.Context, at int, row types.Row) error
 		}
 		if value != nil {
 			return c.conflict(ctx, ix, key, value, row)
+		}
+	}
+	for i := range c.late {
+		if taken, err := c.late[i].taken(ctx, row); taken || err != nil {
+			return err
 		}
 	}
 	if err := c.m.writer.insert(ctx, row); err != nil {

@@ -554,6 +554,13 @@ func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 				return nil
 			}
 		}
+		if ix := ib.t.IndexNamed(oc.Constraint); ix != nil && ix.Exclude != nil {
+			if oc.DoUpdate {
+				return pgerror.New(pgerror.WrongObjectType, "ON CONFLICT DO UPDATE not supported with exclusion constraints")
+			}
+			c.arbiters = append(c.arbiters, ix)
+			return nil
+		}
 		return pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" for table \"%s\" does not exist", oc.Constraint, ib.t.Name)
 	}
 	if len(oc.Columns) == 0 {
@@ -616,18 +623,23 @@ func (ib *insertBinder) inferred(c *conflict, oc *ast.OnConflict) error {
 	return err
 }
 
-// uniqueIndexes lists the unique indexes of a table, its declared primary key first.
+// uniqueIndexes lists the unique indexes of a table, those of deferrable constraints too, its declared primary key first.
 func uniqueIndexes(t *catalog.TableDescriptor) []*catalog.IndexDescriptor {
 	var out []*catalog.IndexDescriptor
 	if !hiddenKey(t) {
 		out = append(out, &t.Primary)
 	}
 	for i := range t.Indexes {
-		if t.Indexes[i].Unique {
+		if isUnique(&t.Indexes[i]) {
 			out = append(out, &t.Indexes[i])
 		}
 	}
 	return out
+}
+
+// isUnique reports whether an index is a unique one, or that of a deferrable unique constraint.
+func isUnique(ix *catalog.IndexDescriptor) bool {
+	return ix.Unique || ix.Deferrable && ix.Exclude == nil
 }
 
 // hiddenKey reports whether a table is keyed by its hidden rowid.

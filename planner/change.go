@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
@@ -59,6 +61,7 @@ func (p *physical) onConflict(c *change) *OnConflict {
 	if cf.infer != nil {
 		oc.Arbiters = p.inferArbiters(c.scan, cf)
 	}
+	p.lateArbiters(c.table, oc)
 	if cf.doUpdate {
 		both := append(append([]int(nil), c.scan.cols...), cf.excluded...)
 		p.rewriteAllIn(cf.set)
@@ -70,6 +73,21 @@ func (p *physical) onConflict(c *change) *OnConflict {
 		oc.Policies = append(p.policies(cf.existing, c.scan), p.policies(cf.policies, c.scan)...)
 	}
 	return oc
+}
+
+// lateArbiters separates the arbiters that are checked late from the unique indexes.
+func (p *physical) lateArbiters(t *catalog.TableDescriptor, oc *OnConflict) {
+	if !t.HasLateKeys() || p.err != nil {
+		return
+	}
+	for _, k := range p.allReferences(t).Late {
+		if oc.Arbiters == nil || slices.Contains(oc.Arbiters, k.Index) {
+			oc.Late = append(oc.Late, k)
+		}
+	}
+	if oc.Arbiters != nil {
+		oc.Arbiters = slices.DeleteFunc(slices.Clone(oc.Arbiters), (*catalog.IndexDescriptor).CheckedLate)
+	}
 }
 
 func (p *physical) rewriteAllIn(es []expr.Scalar) {

@@ -12,11 +12,13 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// References is what foreign keys require of a statement that writes a table: those that the table has, and those of which it is the parent.
+// References is what foreign keys and late constraints require of a statement that writes a table: those that the table has, and foreign keys of
+// which it is the parent.
 type References struct {
 	Table    *catalog.TableDescriptor
 	Outgoing []*ForeignKey // by OID
 	Incoming []*ForeignKey // by OID
+	Late     []*LateKey
 	// Checks, Observed and Indexed are those of the table, for the rows that actions write. Of the tables that only the statement itself writes they
 	// are not set.
 	Checks    []Check
@@ -224,7 +226,7 @@ func (k *ForeignKey) placesIn(ix *catalog.IndexDescriptor) []int {
 // references makes what the foreign keys of a statement's table require of it: changed are the columns that it may update, of a table that
 // it also inserts into or deletes from if inserts or deletes is set. nil: nothing.
 func (p *physical) references(t *catalog.TableDescriptor, changed []int, inserts, deletes bool) *References {
-	if p.err != nil || len(t.ForeignKeys) == 0 && len(t.Referencing) == 0 {
+	if p.err != nil || len(t.ForeignKeys) == 0 && len(t.Referencing) == 0 && !t.HasLateKeys() {
 		return nil
 	}
 	all := p.allReferences(t)
@@ -247,10 +249,20 @@ func (p *physical) references(t *catalog.TableDescriptor, changed []int, inserts
 			p.act(k)
 		}
 	}
-	if len(used.Outgoing)+len(used.Incoming) == 0 {
+	for _, k := range all.Late {
+		if inserts || touched(k.reads) || touchesKey(t, changed) {
+			used.Late = append(used.Late, k)
+		}
+	}
+	if len(used.Outgoing)+len(used.Incoming)+len(used.Late) == 0 {
 		return nil
 	}
 	return used
+}
+
+// touchesKey reports whether the primary key under which the rows of t lie has one of the columns.
+func touchesKey(t *catalog.TableDescriptor, ordinals []int) bool {
+	return slices.ContainsFunc(ordinals, func(ord int) bool { return inIndex(&t.Primary, t.Columns[ord].ID) })
 }
 
 // allReferences binds all foreign keys of a table and to it, once.
@@ -263,6 +275,7 @@ func (p *physical) allReferences(t *catalog.TableDescriptor) *References {
 	}
 	all := &References{Table: t}
 	p.keys[t.ID] = all
+	all.Late = p.lateKeys(t)
 	for i := range t.ForeignKeys {
 		k, err := p.foreignKey(&t.ForeignKeys[i], t)
 		if err != nil {

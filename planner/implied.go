@@ -22,7 +22,7 @@ type prover struct {
 // usable reports whether an index contains all rows of a scan that pass the conditions.
 func (p *physical) usable(s *scanRel, i int, conds []expr.Scalar) bool {
 	ix := &s.table.Indexes[i]
-	return ix.State == catalog.IndexPublic && !s.table.Outdated(ix) && ix.Inverted == nil && p.includes(s, i, conds)
+	return ix.State == catalog.IndexPublic && !s.table.Outdated(ix) && ix.Inverted == nil && ix.Exclude == nil && p.includes(s, i, conds)
 }
 
 // includes reports whether the predicate of an index, if it has one, holds for all rows of a scan that pass the conditions.
@@ -290,7 +290,7 @@ func (p *physical) inferArbiters(s *scanRel, cf *conflict) []*catalog.IndexDescr
 		out = append(out, &t.Primary)
 	}
 	for i := range t.Indexes {
-		if ix := &t.Indexes[i]; ix.Unique && fits(ix) && (ix.Where == nil || p.implied(s, conds, x.where[i])) {
+		if ix := &t.Indexes[i]; isUnique(ix) && fits(ix) && (ix.Where == nil || p.implied(s, conds, x.where[i])) {
 			out = append(out, ix)
 		}
 	}

@@ -63,6 +63,9 @@ func (p *physical) indexExprs(t *catalog.TableDescriptor, s *scanRel) *IndexExpr
 		for j := range t.Indexes[i].Inverted {
 			s.addComputedUse(t.Indexes[i].Inverted[j].ColumnID, &reads)
 		}
+		for _, e := range t.Indexes[i].Exclude {
+			s.addComputedUse(e.ColumnID, &reads)
+		}
 		for ord, id := range s.cols {
 			if reads.has(id) {
 				out.Reads[i] = append(out.Reads[i], ord)

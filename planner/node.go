@@ -493,7 +493,9 @@ type InvertedSearch struct {
 
 // OnConflict is the action of Insert if Arbiters (all unique indexes if nil) contain the key.
 type OnConflict struct {
+	// Arbiters are unique indexes, nil for all; Late are the constraints beside them that are checked late.
 	Arbiters []*catalog.IndexDescriptor
+	Late     []*LateKey
 	DoUpdate bool
 	// Set and Where are over the existing full row followed by the excluded full row.
 	Set     []expr.Scalar

@@ -92,13 +92,14 @@ func PrefixEnd(prefix []byte) []byte {
 }
 
 // AppendKey appends the key under which index ix of t stores the full table row, the values of computed columns in ix behind it: the row's own key for &t.Primary,
-// otherwise the entry's key. hasNull reports that a key column is NULL, so that the key of a unique entry ends with the
+// otherwise the entry's key. hasNull reports that a key column is NULL and NULLs are distinct, so that the key of a unique entry ends with the
 // primary key and conflicts with no other.
 func AppendKey(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, row types.Row) (key []byte, hasNull bool, err error) {
 	dst = AppendIndexPrefix(dst, t.ID, ix.ID)
 	if dst, hasNull, err = appendColumns(dst, t, ix.Columns, row); err != nil {
 		return nil, false, err
 	}
+	hasNull = hasNull && !ix.NullsNotDistinct
 	if ix.ID != t.Primary.ID && (hasNull || !ix.Unique) {
 		dst, _, err = appendColumns(dst, t, t.Primary.Columns, row)
 	}

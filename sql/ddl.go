@@ -252,11 +252,8 @@ func (p *parser) nullsDistinct() (written, not bool) {
 	if !p.isWord(kw.Nulls) {
 		return false, false
 	}
-	pos := p.here()
 	p.advance()
-	if not = p.acceptWord(kw.Not); not {
-		p.notYet(pos, "NULLS NOT DISTINCT", "Index COALESCE(column, value) as well.")
-	}
+	not = p.acceptWord(kw.Not)
 	p.expectWord(kw.Distinct)
 	return true, not
 }

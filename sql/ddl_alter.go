@@ -3,6 +3,7 @@ package sql
 import (
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // alter reads ALTER.
@@ -343,7 +344,7 @@ func (p *parser) identityOptions(a *ast.AlterColumn) {
 				p.unexpected()
 			}
 			if word := setOption(o.Sequence); set && word != "" {
-				p.failAt(pos, pgerror.SyntaxError, "sequence option \""+word+"\" not supported here")
+				p.failAt(pos, pgerror.SyntaxError, "sequence option \"%s\" not supported here", word)
 			}
 		}
 		a.IdentityOptions = append(a.IdentityOptions, o)

@@ -309,7 +309,6 @@ func (p *parser) tableConstraint() ast.TableConstraint {
 
 // excludeConstraint reads EXCLUDE [USING method] (element WITH operator, …) with what may follow.
 func (p *parser) excludeConstraint(k *ast.TableConstraint) {
-	p.notYet(p.here(), "EXCLUDE constraints", "Check for conflicts in the transaction.")
 	p.expectWord(kw.Exclude)
 	k.Kind = ast.Exclude
 	if p.acceptWord(kw.Using) {
@@ -352,8 +351,7 @@ func (p *parser) checkConstraint(k *ast.TableConstraint) {
 
 // indexParameters reads what PostgreSQL lets one say about the index of a constraint; INCLUDE of those on tables only.
 func (p *parser) indexParameters(k *ast.TableConstraint, ofTable bool) {
-	if pos := p.here(); ofTable && p.acceptWord(kw.Include) {
-		p.notYet(pos, "INCLUDE in a constraint", "Create a unique index with INCLUDE.")
+	if ofTable && p.acceptWord(kw.Include) {
 		p.expect('(')
 		for first := true; first || p.accept(','); first = false {
 			k.Include = append(k.Include, ast.IndexColumn{Pos: p.here(), Name: p.colID()})

@@ -23,7 +23,7 @@ func formatNumber(v uint32) string { return strconv.FormatUint(uint64(v), 10) }
 func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, pretty bool) string {
 	var b strings.Builder
 	b.WriteString("CREATE ")
-	if ix.Unique {
+	if isUnique(ix) {
 		b.WriteString("UNIQUE ")
 	}
 	table := keyword.QuoteIdent(t.Schema) + "." + keyword.QuoteIdent(t.Name)
@@ -40,8 +40,9 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 			b.WriteString(" " + keyword.QuoteIdent(c.Class))
 		}
 	}
+	b.WriteString(excludedKeys(t, ix, pretty, false))
 	for i := range ix.Columns {
-		if ix.Inverted != nil {
+		if ix.Inverted != nil || ix.Exclude != nil {
 			break
 		}
 		if i > 0 {
@@ -62,16 +63,9 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 			b.WriteString(" NULLS FIRST")
 		}
 	}
-	b.WriteByte(')')
-	if len(ix.Include) > 0 {
-		b.WriteString(" INCLUDE (")
-		for i, id := range ix.Include {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(columnName(t, id))
-		}
-		b.WriteByte(')')
+	b.WriteString(")" + includeClause(t, ix))
+	if ix.NullsNotDistinct {
+		b.WriteString(" NULLS NOT DISTINCT")
 	}
 	if len(ix.Options) > 0 {
 		b.WriteString(" WITH (" + optionList(ix.Options) + ")")
@@ -82,8 +76,42 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 	return b.String()
 }
 
+// includeClause is INCLUDE of an index.
+func includeClause(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) string {
+	if len(ix.Include) == 0 {
+		return ""
+	}
+	names := make([]string, len(ix.Include))
+	for i, id := range ix.Include {
+		names[i] = columnName(t, id)
+	}
+	return " INCLUDE (" + strings.Join(names, ", ") + ")"
+}
+
+// excludedKeys are the elements of EXCLUDE as keys of an index, with their operators if operators is set.
+func excludedKeys(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, pretty, operators bool) string {
+	var list []string
+	for _, e := range ix.Exclude {
+		key := keyDefinition(t, e.ColumnID, pretty)
+		if e.Coll != nil {
+			key += collateClause(t, &catalog.IndexColumn{ColumnID: e.ColumnID, Coll: e.Coll})
+		}
+		if e.Class != "" {
+			key += " " + keyword.QuoteIdent(e.Class)
+		}
+		if operators {
+			key += " WITH " + e.Operator
+		}
+		list = append(list, key)
+	}
+	return strings.Join(list, ", ")
+}
+
 // methodName names the method of an index.
 func methodName(ix *catalog.IndexDescriptor) string {
+	if ix.Exclude != nil && ix.Method != "" {
+		return ix.Method
+	}
 	if ix.Inverted != nil {
 		return "gin"
 	}
@@ -187,15 +215,49 @@ func constraintDefinition(ctx context.Context, r catalog.Resolver, t *catalog.Ta
 		}
 		return def
 	}
-	names := make([]string, len(c.index.Columns))
+	return keyDefinitionOf(t, c) + deferral(c)
+}
+
+// keyDefinitionOf is the definition of a constraint that has an index, without its deferral.
+func keyDefinitionOf(t *catalog.TableDescriptor, c constraint) string {
+	ix := c.index
+	if c.kind == 'x' {
+		def := "EXCLUDE USING " + methodName(ix) + " (" + excludedKeys(t, ix, false, true) + ")" + includeClause(t, ix)
+		if len(ix.Options) > 0 {
+			def += " WITH (" + optionList(ix.Options) + ")"
+		}
+		if ix.Where != nil {
+			def += " WHERE (" + ix.Where.Full + ")"
+		}
+		return def
+	}
+	names := make([]string, len(ix.Columns))
 	for i := range names {
-		names[i] = columnName(t, c.index.Columns[i].ColumnID)
+		names[i] = columnName(t, ix.Columns[i].ColumnID)
 	}
 	word := "UNIQUE ("
-	if c.kind == 'p' {
+	switch {
+	case c.kind == 'p':
 		word = "PRIMARY KEY ("
+	case ix.NullsNotDistinct:
+		word = "UNIQUE NULLS NOT DISTINCT ("
 	}
-	return word + strings.Join(names, ", ") + ")"
+	def := word + strings.Join(names, ", ") + ")" + includeClause(t, ix)
+	if len(ix.Options) > 0 {
+		def += " WITH (" + optionList(ix.Options) + ")"
+	}
+	return def
+}
+
+// deferral is DEFERRABLE of a constraint's definition.
+func deferral(c constraint) string {
+	switch {
+	case c.deferred():
+		return " DEFERRABLE INITIALLY DEFERRED"
+	case c.deferrable():
+		return " DEFERRABLE"
+	}
+	return ""
 }
 
 // viewDefinition is a view's query, "" for a system view, which has none.

@@ -43,12 +43,7 @@ func foreignKeyDefinition(ctx context.Context, r catalog.Resolver, t *catalog.Ta
 			b.WriteString(" " + columns(t, k.DeleteColumns))
 		}
 	}
-	if k.Deferrable {
-		b.WriteString(" DEFERRABLE")
-	}
-	if k.Deferred {
-		b.WriteString(" INITIALLY DEFERRED")
-	}
+	b.WriteString(deferral(constraint{key: k}))
 	if k.NotValid {
 		b.WriteString(" NOT VALID")
 	}

@@ -298,11 +298,7 @@ func indexColumnIDs(ix *catalog.IndexDescriptor) []uint32 {
 		}
 		return ids
 	}
-	ids := make([]uint32, 0, len(ix.Columns)+len(ix.Include))
-	for i := range ix.Columns {
-		ids = append(ids, ix.Columns[i].ColumnID)
-	}
-	return append(ids, ix.Include...)
+	return append(ix.ElementIDs(), ix.Include...)
 }
 
 func identityLetter(c *catalog.ColumnDescriptor) types.Datum {
@@ -354,12 +350,12 @@ func indexRows(s *scan) error {
 			} else {
 				keys = append(keys, int64(id))
 			}
-			if ix.Inverted != nil {
+			if ix.Inverted != nil || i < len(ix.Exclude) {
 				typ := t.ColumnByID(id).Type
 				classes, collations, options = append(classes, operatorClass(typ)), append(collations, collationOf(typ)), append(options, 0)
 				continue
 			}
-			if i >= len(ix.Columns) {
+			if ix.Exclude != nil || i >= len(ix.Columns) {
 				continue
 			}
 			typ := t.ColumnByID(id).Type
@@ -376,7 +372,8 @@ func indexRows(s *scan) error {
 		}
 		return s.emit(
 			col{"indexrelid", oid(ix.OID)}, col{"indrelid", oid(t.OID())}, col{"indnatts", num(len(keys))}, col{"indnkeyatts", num(len(options))},
-			col{"indisunique", boolean(ix.Unique)}, col{"indisprimary", boolean(ix.ID == t.Primary.ID)}, col{"indimmediate", boolean(true)},
+			col{"indisunique", boolean(isUnique(ix))}, col{"indisprimary", boolean(isPrimary(t, ix))}, col{"indimmediate", boolean(!ix.Deferrable)},
+			col{"indnullsnotdistinct", boolean(ix.NullsNotDistinct)}, col{"indisexclusion", boolean(ix.Exclude != nil)},
 			col{"indisvalid", boolean(ix.State == catalog.IndexPublic)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
 			col{"indkey", vector(types.TInt2vector, keys)}, col{"indclass", vector(types.TOidvector, classes)},
 			col{"indcollation", vector(types.TOidvector, collations)}, col{"indoption", vector(types.TInt2vector, options)},
@@ -389,10 +386,29 @@ func indexRows(s *scan) error {
 type constraint struct {
 	oid   uint32
 	name  string
-	kind  byte // p, u, c, f
+	kind  byte // p, u, x, c, f
 	index *catalog.IndexDescriptor
 	check *catalog.CheckDescriptor
 	key   *catalog.ForeignKeyDescriptor
+}
+
+// isPrimary reports whether an index is that of the declared primary key.
+func isPrimary(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) bool {
+	return ix.ID == t.Primary.ID || ix.DeclaredPrimary
+}
+
+// isUnique reports whether an index is shown as a unique one.
+func isUnique(ix *catalog.IndexDescriptor) bool {
+	return ix.Unique || ix.Deferrable && ix.Exclude == nil
+}
+
+// deferrable and deferred are those of the constraint.
+func (c *constraint) deferrable() bool {
+	return c.key != nil && c.key.Deferrable || c.index != nil && c.index.Deferrable
+}
+
+func (c *constraint) deferred() bool {
+	return c.key != nil && c.key.Deferred || c.index != nil && c.index.Deferred
 }
 
 // comment is the constraint's comment.
@@ -414,8 +430,11 @@ func constraints(t *catalog.TableDescriptor) []constraint {
 			continue
 		}
 		kind := byte('u')
-		if ix.ID == t.Primary.ID {
+		switch {
+		case isPrimary(t, ix):
 			kind = 'p'
+		case ix.Exclude != nil:
+			kind = 'x'
 		}
 		all = append(all, constraint{oid: ix.OID, name: ix.Name, kind: kind, index: ix})
 	}
@@ -445,8 +464,11 @@ func constraintRows(s *scan) error {
 			binary := types.Null
 			if c.index != nil {
 				indexOID, noInherit = c.index.OID, true
-				for i := range c.index.Columns {
-					keys = append(keys, int64(c.index.Columns[i].ColumnID))
+				for _, id := range c.index.ElementIDs() {
+					if t.ColumnByID(id).Expr != nil {
+						id = 0
+					}
+					keys = append(keys, int64(id))
 				}
 			} else {
 				keys = checkedColumns(t, c.check)
@@ -455,7 +477,7 @@ func constraintRows(s *scan) error {
 			}
 			err := s.emit(
 				col{"oid", oid(c.oid)}, col{"conname", text(c.name)}, col{"connamespace", oid(schemaOID(s.Resolver, t.Schema))},
-				col{"contype", letter(c.kind)}, col{"convalidated", boolean(c.check == nil || !c.check.NotValid)}, col{"conrelid", oid(t.OID())}, col{"conindid", oid(indexOID)},
+				col{"contype", letter(c.kind)}, col{"condeferrable", boolean(c.deferrable())}, col{"condeferred", boolean(c.deferred())}, col{"convalidated", boolean(c.check == nil || !c.check.NotValid)}, col{"conrelid", oid(t.OID())}, col{"conindid", oid(indexOID)},
 				col{"confupdtype", text(" ")}, col{"confdeltype", text(" ")}, col{"confmatchtype", text(" ")}, col{"conislocal", boolean(true)},
 				col{"connoinherit", boolean(noInherit)}, col{"conkey", int2s(keys)}, col{"conbin", binary},
 			)

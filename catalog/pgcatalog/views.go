@@ -270,17 +270,17 @@ func tableConstraintRows(s *scan) error {
 	}
 	kinds := map[byte]string{'p': "PRIMARY KEY", 'u': "UNIQUE", 'c': "CHECK", 'f': "FOREIGN KEY"}
 	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
-		if !s.changes(t) {
+		if !s.changes(t) || c.kind == 'x' {
 			return nil
 		}
 		distinct := types.Null
 		if c.kind == 'u' {
-			distinct = yesNo(true)
+			distinct = yesNo(!c.index.NullsNotDistinct)
 		}
 		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(t.Schema)}, col{"constraint_name", text(c.name)},
 			col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
-			col{"constraint_type", text(kinds[c.kind])}, col{"is_deferrable", yesNo(c.key != nil && c.key.Deferrable)},
-			col{"initially_deferred", yesNo(c.key != nil && c.key.Deferred)},
+			col{"constraint_type", text(kinds[c.kind])}, col{"is_deferrable", yesNo(c.deferrable())},
+			col{"initially_deferred", yesNo(c.deferred())},
 			col{"enforced", yesNo(true)}, col{"nulls_distinct", distinct})
 	})
 }
@@ -300,7 +300,7 @@ func keyColumnRows(s *scan) error {
 		if c.key != nil {
 			return s.foreignKeyColumnRows(t, c)
 		}
-		if c.index == nil {
+		if c.index == nil || c.kind == 'x' {
 			return nil
 		}
 		for i := range c.index.Columns {

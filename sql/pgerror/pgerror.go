@@ -53,6 +53,7 @@ const (
 	NotNullViolation            Code = "23502"
 	ForeignKeyViolation         Code = "23503"
 	UniqueViolation             Code = "23505"
+	ExclusionViolation          Code = "23P01"
 	CheckViolation              Code = "23514"
 	ActiveSQLTransaction        Code = "25001"
 	ReadOnlySQLTransaction      Code = "25006"
