@@ -148,7 +148,7 @@ func (c *Catalog) bootstrap(ctx context.Context) error {
 		case "":
 		case formatVersion:
 			return nil
-		case formatWithoutKeys, formatWithoutCollations, formatWithoutPolicies:
+		case formatWithoutLateKeys, formatWithoutKeys, formatWithoutCollations, formatWithoutPolicies:
 			return txn.Put(keyFormat, []byte(formatVersion))
 		case formatWithoutRoles:
 			return c.addRoles(ctx, txn)

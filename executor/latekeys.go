@@ -174,11 +174,9 @@ func (c *lateChecker) find(ctx context.Context, own []byte) (bool, error) {
 		if bytes.Equal(found, locked) {
 			return true, nil
 		}
+		// A write conflict says that the row has changed since the snapshot, and that whoever changed it has ended.
 		err = c.k.lock(ctx, percolator.LockOptions{Shared: true}, [][]byte{found})
-		if errkind.Of(err) == errkind.WriteConflict {
-			return true, nil // It has changed since the snapshot, and conflicts as it is now.
-		}
-		if err != nil {
+		if err != nil && errkind.Of(err) != errkind.WriteConflict {
 			return false, err
 		}
 		locked = found

@@ -242,11 +242,7 @@ func keyDefinitionOf(t *catalog.TableDescriptor, c constraint) string {
 	case ix.NullsNotDistinct:
 		word = "UNIQUE NULLS NOT DISTINCT ("
 	}
-	def := word + strings.Join(names, ", ") + ")" + includeClause(t, ix)
-	if len(ix.Options) > 0 {
-		def += " WITH (" + optionList(ix.Options) + ")"
-	}
-	return def
+	return word + strings.Join(names, ", ") + ")" + includeClause(t, ix)
 }
 
 // deferral is DEFERRABLE of a constraint's definition.
