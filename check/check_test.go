@@ -300,3 +300,34 @@ func TestForeignKeys(t *testing.T) {
 		t.Errorf("found\n%s", got)
 	}
 }
+
+// Goal: rows that conflict under a deferrable unique key or an exclusion constraint are found, and others are not. Method: a table with both, and
+// rows written without the executor.
+func TestLateKeys(t *testing.T) {
+	f := newFixture(t)
+	table := &catalog.TableDescriptor{
+		ID: 16420, Kind: catalog.KindTable, Schema: catalog.PublicSchema, Name: "late", NextColumnID: 4, NextIndexID: 4,
+		Columns: []catalog.ColumnDescriptor{{ID: 1, Name: "id", Type: types.TInt4, NotNull: true}, {ID: 2, Name: "a", Type: types.TInt4}, {ID: 3, Name: "b", Type: types.TInt4}},
+		Primary: catalog.IndexDescriptor{ID: 1, Name: "late_pkey", OID: 16601, Unique: true, Constraint: true, Columns: []catalog.IndexColumn{{ColumnID: 1}}},
+		Indexes: []catalog.IndexDescriptor{
+			{ID: 2, Name: "late_a", OID: 16602, Constraint: true, Columns: []catalog.IndexColumn{{ColumnID: 2}}, LateKey: catalog.LateKey{Deferrable: true}},
+			{ID: 3, Name: "late_b", OID: 16603, Constraint: true, Columns: []catalog.IndexColumn{{ColumnID: 2}}, LateKey: catalog.LateKey{
+				Exclude: []catalog.ExcludeElement{{ColumnID: 2, Operator: "="}, {ColumnID: 3, Operator: "<>"}},
+			}},
+		},
+	}
+	f.change(table)
+	f.write(func(txn *percolator.Txn) {
+		f.table = table
+		for _, r := range []types.Row{
+			{types.Int(1), types.Int(1), types.Int(1)}, {types.Int(2), types.Int(2), types.Int(1)}, {types.Int(3), types.Int(2), types.Int(1)},
+			{types.Int(4), types.Null, types.Int(1)}, {types.Int(5), types.Null, types.Int(2)},
+		} {
+			f.put(txn, r)
+		}
+	})
+	got, _ := f.problems()
+	if strings.Count(got, "index late_a, key") != 2 || strings.Contains(got, "late_b") {
+		t.Errorf("found\n%s", got)
+	}
+}

@@ -318,6 +318,9 @@ func keyColumnRows(s *scan) error {
 
 func constraintColumnRows(s *scan) error {
 	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
+		if c.kind == 'x' {
+			return nil
+		}
 		schema := t.Schema
 		if c.key != nil {
 			var err error
