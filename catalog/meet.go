@@ -131,7 +131,7 @@ func (ch *Change) meet(ctx context.Context) (*schemaSnapshot, error) {
 			return nil, err
 		}
 	}
-	final, err := ch.catalog.atWith(ctx, ch.txn, now)
+	final, err := ch.catalog.atWith(ctx, ch.txn, now, beneath{version: theirs.version})
 	if err == nil && !alone {
 		err = ch.base.lackNone(theirs, final)
 	}
@@ -145,7 +145,7 @@ func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Tim
 	if err != nil {
 		return nil, err
 	}
-	own, err := ch.catalog.atWith(ctx, ch.txn, now)
+	own, err := ch.catalog.atWith(ctx, ch.txn, now, beneath{version: theirs.version})
 	if err != nil {
 		return nil, err
 	}
@@ -306,10 +306,10 @@ func (w *wrote) creates(base *schemaSnapshot) bool {
 		!slices.ContainsFunc(w.schemas, hadSchema)
 }
 
-// atWith returns the schema as of now with the transaction's own changes.
-func (c *Catalog) atWith(ctx context.Context, txn *percolator.Txn, now tso.Timestamp) (s *schemaSnapshot, err error) {
+// atWith returns the schema as of now, which is own, with the transaction's changes.
+func (c *Catalog) atWith(ctx context.Context, txn *percolator.Txn, now tso.Timestamp, own beneath) (s *schemaSnapshot, err error) {
 	err = txn.AsideAt(now, func(r percolator.Reader) error {
-		s, err = c.look(ctx, r, c.beneath(now))
+		s, err = c.look(ctx, r, own)
 		return err
 	})
 	return s, err
@@ -341,7 +341,7 @@ func (ch *Change) over(ctx context.Context, own *schemaSnapshot) (*schemaSnapsho
 	if err != nil {
 		return nil, err
 	}
-	s, err := ch.catalog.atWith(ctx, ch.txn, now)
+	s, err := ch.catalog.atWith(ctx, ch.txn, now, ch.catalog.beneath(now))
 	if err == nil {
 		ch.seen = overlay{s, theirs.version, own.version}
 	}

@@ -98,7 +98,7 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 	if s.roles, err = loadRoles(ctx, r, last, s.grants.Database.OwnerOID()); err != nil {
 		return nil, err
 	}
-	s.finish()
+	s.finish(last)
 	return s, nil
 }
 
@@ -143,11 +143,20 @@ func (s *schemaSnapshot) add(t *TableDescriptor) {
 	s.byName[qualifiedName{t.Schema, t.Name}] = t
 }
 
-// finish makes the lists once everything is added.
-func (s *schemaSnapshot) finish() {
+// finish makes the lists once everything is added. last, which may be nil, has most relations in their order already.
+func (s *schemaSnapshot) finish(last *schemaSnapshot) {
 	s.list = make([]*TableDescriptor, 0, len(s.byID))
-	for _, t := range s.byID {
-		s.list = append(s.list, t)
+	if last != nil {
+		for _, t := range last.list {
+			if t = s.byID[t.ID]; t != nil {
+				s.list = append(s.list, t)
+			}
+		}
+	}
+	for id, t := range s.byID {
+		if last == nil || last.byID[id] == nil {
+			s.list = append(s.list, t)
+		}
 	}
 	slices.SortFunc(s.list, func(a, b *TableDescriptor) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))

@@ -40,7 +40,7 @@ func (s *schemaSnapshot) link(defined *definedTypes, last *schemaSnapshot) (err 
 	for id := range l.reached {
 		defined.over = append(defined.over, id)
 	}
-	for id := range s.byID {
+	for id := range s.stored { // Others have no types that users define.
 		l.complete(id)
 	}
 	s.types.rows.prune()

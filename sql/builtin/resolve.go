@@ -149,30 +149,58 @@ func (s Sources) ResolveOperator(op string, l, r types.Type) (*Overload, error) 
 	if !l.Valid() {
 		args = args[1:]
 	}
-	var candidates []*Overload
-	for _, o := range operatorsNamed(op, s) {
-		if len(o.Args) == len(args) {
-			candidates = append(candidates, o)
-		}
-	}
-	o := exactOperator(candidates, args)
-	ambiguous := false
-	if o == nil {
-		o, ambiguous = choose(candidates, args)
+	o, ambiguous := s.chosenOperator(op, args)
+	if o != nil {
+		return o.resolved(args)
 	}
 	signature := operatorSignature(op, l, r)
 	if ambiguous {
 		return nil, pgerror.New(pgerror.AmbiguousFunction, "operator is not unique: %s", signature).
 			WithHint("Could not choose a best candidate operator. You might need to add explicit type casts.")
 	}
-	if o != nil {
-		return o.resolved(args)
-	}
 	hint := "No operator matches the given name and argument types. You might need to add explicit type casts."
 	if len(args) == 1 {
 		hint = "No operator matches the given name and argument type. You might need to add an explicit type cast."
 	}
 	return nil, pgerror.New(pgerror.UndefinedFunction, "operator does not exist: %s", signature).WithHint(hint)
+}
+
+// operatorChoices remembers what chosenOperator has found for PostgreSQL's own types: the search for the operator of two types that have
+// none of their own, numeric and double precision for example, takes longer than all else that is done for a condition. They are bounded by
+// the number of operators and types; an operator that does not exist is not remembered.
+var operatorChoices sync.Map // operatorChoice → *Overload
+
+type operatorChoice struct {
+	op      string
+	sources Sources
+	l, r    types.OID // of a prefix operator: 0, the operand
+}
+
+// chosenOperator finds the operator for arguments; nil if there is none, or several.
+func (s Sources) chosenOperator(op string, args []types.Type) (o *Overload, ambiguous bool) {
+	key := operatorChoice{op: op, sources: s, r: args[len(args)-1].OID}
+	if len(args) == 2 {
+		key.l = args[0].OID
+	}
+	common := key.l < types.FirstUserOID && key.r < types.FirstUserOID
+	if common {
+		if found, ok := operatorChoices.Load(key); ok {
+			return found.(*Overload), false
+		}
+	}
+	var candidates []*Overload
+	for _, o := range operatorsNamed(op, s) {
+		if len(o.Args) == len(args) {
+			candidates = append(candidates, o)
+		}
+	}
+	if o = exactOperator(candidates, args); o == nil {
+		o, ambiguous = choose(candidates, args)
+	}
+	if common && o != nil {
+		operatorChoices.Store(key, o)
+	}
+	return o, ambiguous
 }
 
 func operatorSignature(op string, l, r types.Type) string {

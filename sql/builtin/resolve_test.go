@@ -207,3 +207,33 @@ func neighbours(o *Overload) [][]string {
 	}
 	return out
 }
+
+// Goal: an operator that has been found before is the one that a search finds, and operators of one extension are not those of others.
+// Method: resolve each operator for pairs of types twice, with and without extensions, in two orders.
+func TestOperatorsFoundAgain(t *testing.T) {
+	ts := []types.Type{types.TUnknown, types.TInt2, types.TInt4, types.TInt8, types.TFloat8, types.TNumeric, types.TText, types.TBool, types.TDate}
+	all := Sources(^uint32(0))
+	for op := range operators() {
+		for _, l := range ts {
+			for _, r := range ts {
+				for _, s := range []Sources{System, all, System, 0} {
+					var want *Overload
+					var candidates []*Overload
+					for _, o := range operatorsNamed(op, s) {
+						if len(o.Args) == 2 {
+							candidates = append(candidates, o)
+						}
+					}
+					if want = exactOperator(candidates, []types.Type{l, r}); want == nil {
+						want, _ = choose(candidates, []types.Type{l, r})
+					}
+					for range 2 {
+						if got, _ := s.chosenOperator(op, []types.Type{l, r}); got != want {
+							t.Fatalf("%s %s %s of %b: %v, want %v", l, op, r, s, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
