@@ -223,7 +223,7 @@ type postings interface {
 }
 
 // seekSteps is how many keys of a term are passed one by one before the iterator is opened again at the key that is looked for.
-const seekSteps = 64
+const seekSteps = 16
 
 // termPostings are the rows that have a term.
 type termPostings struct {
@@ -234,10 +234,14 @@ type termPostings struct {
 	ended  bool
 }
 
+// open begins at the first key that is not less than from. If that is a seek, the next one may pass the keys that follow as well.
 func (t *termPostings) open(ctx context.Context, from []byte) {
 	t.close()
-	start := append(slices.Clip(slices.Clone(t.prefix)), from...)
-	t.it = t.ex.txn.Scan(ctx, kv.Span{Start: start, End: rowenc.PrefixEnd(t.prefix)}, percolator.ScanOptions{KeysOnly: true, ReadAhead: true})
+	opts := percolator.ScanOptions{KeysOnly: true, ReadAhead: true}
+	if from != nil {
+		opts.PageHint, opts.ReadAhead = 2*seekSteps, false
+	}
+	t.it = t.ex.txn.Scan(ctx, kv.Span{Start: slices.Concat(t.prefix, from), End: rowenc.PrefixEnd(t.prefix)}, opts)
 }
 
 func (t *termPostings) next(ctx context.Context) (bool, error) {

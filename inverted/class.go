@@ -1,6 +1,7 @@
 package inverted
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/percodb/percodb/sql/builtin"
@@ -92,8 +93,8 @@ func words(terms [][]byte) []*Query {
 
 // sortTerms sorts terms and removes those that repeat.
 func sortTerms(terms [][]byte) [][]byte {
-	slices.SortFunc(terms, slices.Compare)
-	return slices.CompactFunc(terms, func(a, b []byte) bool { return slices.Equal(a, b) })
+	slices.SortFunc(terms, bytes.Compare)
+	return slices.CompactFunc(terms, bytes.Equal)
 }
 
 // Terms returns the terms of a value of type t that is not NULL, sorted, each once.
@@ -153,4 +154,6 @@ func (c Class) Search(env *builtin.Env, op string, arg types.Datum, argType type
 }
 
 // InColumn returns a term as that of the n-th column of an index.
-func InColumn(n int, term []byte) []byte { return append([]byte{byte(n)}, term...) }
+func InColumn(n int, term []byte) []byte {
+	return append(append(make([]byte, 0, 1+len(term)), byte(n)), term...)
+}

@@ -23,7 +23,7 @@ const longTerm = 64
 
 func jsonText(kind byte, s []byte) []byte {
 	if len(s) < longTerm {
-		return append([]byte{kind}, s...)
+		return append(append(make([]byte, 0, 1+len(s)), kind), s...)
 	}
 	h := jsonb.Hash(append(jsonb.Value{byte(jsonb.String)}, s...))
 	return binary.BigEndian.AppendUint64([]byte{jsonLong, kind}, h)
@@ -56,7 +56,7 @@ func memberTerms(dst [][]byte, v jsonb.Value) [][]byte {
 func scalarTerm(v jsonb.Value, element bool) []byte {
 	switch {
 	case v.Kind() != jsonb.String:
-		return binary.BigEndian.AppendUint64([]byte{jsonScalar}, jsonb.Hash(v))
+		return binary.BigEndian.AppendUint64(append(make([]byte, 0, 9), jsonScalar), jsonb.Hash(v))
 	case element:
 		return jsonText(jsonKey, v.Text())
 	}

@@ -111,7 +111,7 @@ func storedInEntry(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, col 
 			return true
 		}
 	}
-	return lossy(col.Type, d) && (inKey(ix, col.ID) || inKey(&t.Primary, col.ID))
+	return (inKey(ix, col.ID) || inKey(&t.Primary, col.ID)) && lossy(col.Type, d)
 }
 
 // splitUniqueValue splits a unique entry's value into the primary key's columns and the rest.
