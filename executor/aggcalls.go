@@ -16,9 +16,15 @@ type aggregation struct {
 	calls []aggCall
 	out   types.Row // group key, then results
 	held  int64     // booked for states
-	kept  int64     // booked by the buffers of groups at work, for DISTINCT and ORDER BY
+	args  int64     // booked by the buffers of groups at work, for DISTINCT and ORDER BY
 	none  types.Row // a row of NULLs
+	// free are states of groups to come, made together; made is the number of groups that they were made for.
+	free []callState
+	made int
 }
+
+// maxStates is how many groups' states are made together.
+const maxStates = 64
 
 // aggCall is one aggregate call, with scratch space for its arguments.
 type aggCall struct {
@@ -32,12 +38,17 @@ type aggCall struct {
 }
 
 // groupState is the state of one group, by call.
-type groupState struct{ calls []callState }
+type groupState []callState
 
-// callState is one call's state. DISTINCT keeps the arguments seen; ORDER BY keeps all arguments
-// until the group is complete.
+// callState is one call's state. It is small: of many groups, each row finds another one.
 type callState struct {
-	acc  builtin.Accumulator
+	acc   builtin.Accumulator
+	*kept // nil: the call keeps nothing
+}
+
+// kept is what a call keeps beside its accumulator. DISTINCT keeps the arguments seen; ORDER BY keeps all arguments
+// until the group is complete.
+type kept struct {
 	seen *keySet
 	rows *orderedArgs
 	// direct are the values of the direct arguments of an ordered-set aggregate, once the group has a row.
@@ -87,14 +98,13 @@ func replayOrder(c *planner.AggregateCall) []planner.SortKey {
 }
 
 // drop gives up a group that was not finished; nil is none.
-func (s *groupState) drop() (err error) {
-	if s == nil {
-		return nil
-	}
-	for i := range s.calls {
-		if st := &s.calls[i]; st.seen != nil {
+func (s groupState) drop() (err error) {
+	for i := range s {
+		switch st := &s[i]; {
+		case st.kept == nil:
+		case st.seen != nil:
 			st.seen.release()
-		} else if st.rows != nil {
+		case st.rows != nil:
 			err = firstError(err, st.rows.release())
 		}
 	}
@@ -104,46 +114,53 @@ func (s *groupState) drop() (err error) {
 // release returns the memory that states were charged for.
 func (a *aggregation) release() {
 	a.ex.mem.shrink(a.held)
-	a.held, a.kept = 0, 0
+	a.held, a.args, a.free, a.made = 0, 0, nil, 0
 }
 
 // newState makes the state of a new group.
-func (a *aggregation) newState() (*groupState, error) {
+func (a *aggregation) newState() (groupState, error) {
 	n := int64(len(a.calls)) * stateBytes
 	if err := a.ex.mem.grow(n); err != nil {
 		return nil, err
 	}
 	a.held += n
-	s := &groupState{calls: make([]callState, len(a.calls))}
+	if len(a.free) == 0 {
+		a.made = min(max(2*a.made, 1), maxStates)
+		a.free = make([]callState, a.made*len(a.calls))
+	}
+	s := groupState(a.free[:len(a.calls):len(a.calls)])
+	a.free = a.free[len(a.calls):]
 	for i := range a.calls {
 		c := &a.calls[i]
-		st := &s.calls[i]
+		st := &s[i]
 		st.acc = c.Func.NewAccumulator()
 		switch {
 		case len(c.OrderBy) > 0:
-			st.rows = newOrderedArgs(a.ex, c)
+			st.kept = &kept{rows: newOrderedArgs(a.ex, c)}
 		case c.Distinct && c.Func.FirstByOrder == 0: // min and max do not care
-			st.seen = &keySet{cols: wholeRow(c.types), keys: rowBuffer{mem: &a.ex.mem}}
+			st.kept = &kept{seen: &keySet{cols: wholeRow(c.types), keys: rowBuffer{mem: &a.ex.mem}}}
+		case len(c.Direct) > 0:
+			st.kept = &kept{}
 		}
 	}
 	return s, nil
 }
 
 // add takes a row into a group.
-func (a *aggregation) add(s *groupState, row types.Row) error {
+func (a *aggregation) add(s groupState, row types.Row) error {
 	for i := range a.calls {
 		c := &a.calls[i]
 		if c.column >= 0 {
 			if c.args[0] = row[c.column]; c.Func.NullsIgnored && c.args[0].IsNull() {
 				continue
 			}
-			if err := s.calls[i].acc.Add(a.ex.ev.Env, c.args); err != nil {
+			if err := s[i].acc.Add(a.ex.ev.Env, c.args); err != nil {
 				return err
 			}
 			continue
 		}
 		if len(c.Direct) > 0 {
-			if err := a.evalDirect(&s.calls[i], c, row); err != nil {
+			if err := a.evalDirect(&s[i], c, row); err != nil {
 				return err
 			}
 		}
@@ -163,7 +180,7 @@ func (a *aggregation) add(s *groupState, row types.Row) error {
 			}
 			c.args[j] = d
 		}
-		if err := a.addTo(&s.calls[i], c, row); err != nil {
+		if err := a.addTo(&s[i], c, row); err != nil {
 			return err
 		}
 	}
@@ -176,15 +193,16 @@ func (a *aggregation) addTo(st *callState, c *aggCall, row types.Row) error {
 		return nil
 	}
 	switch {
+	case st.kept == nil:
 	case st.rows != nil:
 		before := st.rows.rows.buf.held
 		err := st.rows.add(a.ex.ev.Ctx, row, c.args)
-		a.kept += st.rows.rows.buf.held - before
+		a.args += st.rows.rows.buf.held - before
 		return err
 	case st.seen != nil:
 		before := st.seen.keys.held
 		_, added, err := st.seen.add(c.args)
-		a.kept += st.seen.keys.held - before
+		a.args += st.seen.keys.held - before
 		if !added || err != nil {
 			return err
 		}
@@ -201,16 +219,16 @@ func (a *aggregation) addTo(st *callState, c *aggCall, row types.Row) error {
 }
 
 // result finishes a group: its key followed by the calls' results.
-func (a *aggregation) result(key types.Row, s *groupState) (types.Row, error) {
+func (a *aggregation) result(key types.Row, s groupState) (types.Row, error) {
 	n := copy(a.out, key)
 	for i := range a.calls {
-		st := &s.calls[i]
-		if st.rows != nil {
+		st := &s[i]
+		if st.kept != nil && st.rows != nil {
 			if err := errors.Join(a.replay(st, &a.calls[i]), st.rows.release()); err != nil {
 				return nil, err
 			}
 		}
-		if st.seen != nil {
+		if st.kept != nil && st.seen != nil {
 			st.seen.release()
 		}
 		d, err := st.acc.Result(a.ex.ev.Env)

@@ -19,7 +19,7 @@ type hashAggregate struct {
 	feed    *feed       // where rows come from in any order; nil: from input
 	empties []types.Row // keys of groups that there are even of no input
 	groups  keySet
-	states  []*groupState // by entry of groups
+	states  []groupState // by entry of groups
 	at      int
 	ready   bool
 	partial bool // the rows at hand are a part of all: none may be set aside
@@ -32,7 +32,7 @@ type orderedAggregate struct {
 	cols  keyColumns
 	// cur is the group being read; done is the one returned, whose key the caller may read.
 	cur, done groupKey
-	state     *groupState
+	state     groupState
 	ended     bool
 }
 
@@ -181,12 +181,12 @@ func (o *hashAggregate) beginScalar() error {
 }
 
 // group finds or makes the group of a row; nil where the row was set aside.
-func (o *hashAggregate) group(row, key types.Row) (*groupState, error) {
+func (o *hashAggregate) group(row, key types.Row) (groupState, error) {
 	hash := o.groups.cols.hash(key)
 	if e := o.groups.find(key, hash); e != 0 {
 		return o.states[e-1], nil
 	}
-	if o.input.full(o.groups.keys.held + o.held + o.kept) {
+	if o.input.full(o.groups.keys.held + o.held + o.args) {
 		if o.partial {
 			return nil, errCrowded
 		}

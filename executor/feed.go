@@ -292,7 +292,7 @@ func (o *hashAggregate) takesColumns() bool {
 
 // addColumns is takeFed if takesColumns.
 func (o *hashAggregate) addColumns(row types.Row) error {
-	states := o.states[0].calls
+	states := o.states[0]
 	for i := range states {
 		c := &o.calls[i]
 		arg := row[c.column : c.column+1 : c.column+1]
@@ -322,6 +322,6 @@ func (o *hashAggregate) countsRows() bool {
 // addRows takes in so many rows.
 func (o *hashAggregate) addRows(n int64) {
 	for i := range o.calls {
-		o.calls[i].Func.AddRows(o.states[0].calls[i].acc, n)
+		o.calls[i].Func.AddRows(o.states[0][i].acc, n)
 	}
 }

@@ -43,10 +43,12 @@ func (j *hashJoin) attempt(begin bool) error {
 
 // rightRows are the right rows of a worker.
 type rightRows struct {
-	ex    *execution
-	input Operator
-	feed  *feed
-	rows  rowBuffer
+	ex     *execution
+	input  Operator
+	feed   *feed
+	rows   rowBuffer
+	single bool
+	seen   keySet // single: the keys of rows
 }
 
 // part collects a part of the right rows in a worker's execution.
@@ -55,22 +57,37 @@ func (j *hashJoin) part(ex *execution) (part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rightRows{ex: ex, input: input, feed: newFeed(input), rows: rowBuffer{mem: &ex.mem}}, nil
+	r := &rightRows{ex: ex, input: input, feed: newFeed(input), rows: rowBuffer{mem: &ex.mem}, single: j.single}
+	r.seen = keySet{cols: newKeyColumns(j.node.RightKeys), keys: rowBuffer{mem: &ex.mem}}
+	return r, nil
 }
 
 func (r *rightRows) divided() divided {
-	r.feed.sink = func(row types.Row) error {
-		if r.ex.mem.crowded(r.rows.held) {
-			return errCrowded
-		}
-		return r.rows.add(row)
-	}
+	r.feed.sink = r.take
 	return divided{feed: r.feed}
+}
+
+// take keeps a row, unless it has a key with NULL or one that is enough once and has been seen.
+func (r *rightRows) take(row types.Row) error {
+	if r.ex.mem.crowded(r.rows.held + r.seen.keys.held) {
+		return errCrowded
+	}
+	if r.single {
+		key, hasNull, err := r.seen.cols.eval(&r.ex.ev, row)
+		if hasNull || err != nil {
+			return err
+		}
+		if _, added, err := r.seen.add(key); !added || err != nil {
+			return err
+		}
+	}
+	return r.rows.add(row)
 }
 
 // Close frees the rows.
 func (r *rightRows) Close() error {
 	r.rows.release()
+	r.seen.release()
 	return r.input.Close()
 }
 

@@ -24,6 +24,7 @@ type hashJoin struct {
 	keys    rowBuffer // the key of row i, unless the hash determines it
 	matched bitmap    // full join
 	ready   bool
+	single  bool       // of right rows with equal keys one is enough
 	mayNot  bool       // some column has a type that cannot be written to a file
 	spilled *joinSpill // nil: the block is all there is
 	// tempBytes is the size of the removed file.
@@ -42,7 +43,7 @@ func newHashJoin(ex *execution, left, right Operator, n *planner.HashJoin) *hash
 	j := &hashJoin{
 		joinOutput: newJoinOutput(ex, n.Kind, n.On, len(n.Left.Columns()), len(n.Right.Columns())),
 		left:       newKeyedInput(ex, left, n.LeftKeys), right: newKeyedInput(ex, right, n.RightKeys),
-		build: rowBuffer{mem: &ex.mem}, keys: rowBuffer{mem: &ex.mem}, node: n,
+		build: rowBuffer{mem: &ex.mem}, keys: rowBuffer{mem: &ex.mem}, node: n, single: n.SingleKeys(),
 	}
 	if n.Build.Fed {
 		j.feed = newFeed(right)
@@ -164,13 +165,16 @@ func (j *hashJoin) fill(ctx context.Context) (all bool, err error) {
 }
 
 func (j *hashJoin) addBuild(row, key types.Row, hasNull bool) error {
+	hash := j.right.keys.hash(key)
+	if j.single && j.hasRight(key, hash) {
+		return nil
+	}
 	if err := j.build.book(entryBytes); err != nil {
 		return err
 	}
 	if err := j.build.add(row); err != nil {
 		return err
 	}
-	hash := j.right.keys.hash(key)
 	if hasNull {
 		hash = mix(uint64(j.table.len())) // no left row matches it: avoid a long chain of such rows
 	}
@@ -180,6 +184,15 @@ func (j *hashJoin) addBuild(row, key types.Row, hasNull bool) error {
 		return nil
 	}
 	return j.keys.add(key)
+}
+
+// hasRight reports whether the table has a row with a key, which has no NULL.
+func (j *hashJoin) hasRight(key types.Row, hash uint64) bool {
+	e := j.table.first(hash)
+	for e != 0 && !j.right.keys.exact && !j.right.keys.equal(j.keys.rows[e-1], key) {
+		e = j.table.after(e, hash)
+	}
+	return e != 0
 }
 
 // nextLeft fetches the next left row and its first candidate.

@@ -114,6 +114,9 @@ func (s *keySet) add(key types.Row) (entry uint32, added bool, err error) {
 
 // find returns the entry number of a key, given its hash; 0 for none.
 func (s *keySet) find(key types.Row, h uint64) uint32 {
+	if s.cols.exact && h != nullHash {
+		return s.table.first(h)
+	}
 	for e := s.table.first(h); e != 0; e = s.table.after(e, h) {
 		if s.cols.equal(s.keys.rows[e-1], key) {
 			return e

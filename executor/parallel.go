@@ -279,6 +279,20 @@ func (ex *execution) clipped(ctx context.Context, spans []kv.Span) []kv.Span {
 	return out
 }
 
+// combine adds to a call's state what another one of the same group has got.
+func (o *hashAggregate) combine(c *aggCall, into, from *callState) error {
+	if from.kept == nil {
+		return c.Func.Combine(into.acc, from.acc)
+	}
+	for _, args := range from.seen.keys.rows {
+		copy(c.args, args)
+		if err := o.addTo(into, c, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // absorb is divided's: it adds the groups of an aggregate of the same node.
 func (o *hashAggregate) absorb(ctx context.Context, other part) error {
 	from := other.(*hashAggregate)
@@ -287,14 +301,14 @@ func (o *hashAggregate) absorb(ctx context.Context, other part) error {
 			return err
 		}
 		var err error
-		into := (*groupState)(nil)
+		into := groupState(nil)
 		if o.scalar {
 			into = o.states[0]
 		} else if into, err = o.group(nil, from.groups.keys.rows[i]); err != nil {
 			return err
 		}
 		for c := range o.calls {
-			if err := o.calls[c].Func.Combine(into.calls[c].acc, state.calls[c].acc); err != nil {
+			if err := o.combine(&o.calls[c], &into[c], &state[c]); err != nil {
 				return err
 			}
 		}

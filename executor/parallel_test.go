@@ -18,9 +18,11 @@ import (
 func parallelAggregate(t testing.TB, scan *planner.Scan, grouped bool, cond expr.Scalar) *planner.Aggregate {
 	scan.Est = planner.Estimate{Rows: 1000, Cost: 1000}
 	filter := &planner.Filter{Base: planner.Base{Out: scan.Out, Est: scan.Est}, Input: scan, Cond: cond}
-	n := &planner.Aggregate{Input: filter, Aggs: []planner.AggregateCall{call(t, "count"), call(t, "sum", intCol(2)), call(t, "min", intCol(2)), call(t, "max", intCol(0))}}
-	if n.Base = ints(4); grouped {
-		n.Base, n.GroupBy = ints(5), []expr.Scalar{intCol(1)}
+	n := &planner.Aggregate{Input: filter, Aggs: []planner.AggregateCall{call(t, "count"), call(t, "sum", intCol(2)), call(t, "min", intCol(2)), call(t, "max", intCol(0)),
+		call(t, "sum", intCol(2)), call(t, "max", intCol(2))}}
+	n.Aggs[4].Distinct, n.Aggs[5].Distinct = true, true
+	if n.Base = ints(6); grouped {
+		n.Base, n.GroupBy = ints(7), []expr.Scalar{intCol(1)}
 	} else {
 		n.Scalar = true
 	}

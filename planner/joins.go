@@ -197,8 +197,26 @@ next:
 		lk[i], rk[i] = p.compile(k.left, left.cols), p.compile(k.right, right.cols)
 	}
 	est.Cost = left.est.Cost + right.est.Cost + right.est.Rows*hashCost + left.est.Rows*probeCost + est.Rows*emitCost
-	return pnode{cols: cols, est: est, node: &HashJoin{Base: p.base(cols, est), Kind: kind, Left: left.node, Right: right.node,
-		LeftKeys: lk, RightKeys: rk, On: p.conjunction(rest, both)}}
+	n := &HashJoin{Base: p.base(cols, est), Kind: kind, Left: left.node, Right: right.node,
+		LeftKeys: lk, RightKeys: rk, On: p.conjunction(rest, both), Kept: right.est.Rows}
+	if n.SingleKeys() {
+		n.Kept = math.Min(n.Kept, p.keyValues(keys))
+	}
+	return pnode{cols: cols, est: est, node: n}
+}
+
+// keyValues guesses the number of different keys on the right side.
+func (p *physical) keyValues(keys []equiKey) float64 {
+	n := 1.0
+	for _, k := range keys {
+		n *= p.sideDistinct(k.right)
+	}
+	return n
+}
+
+// SingleKeys reports whether the join keeps one right row of those with equal keys, since it returns left rows that have any or none.
+func (n *HashJoin) SingleKeys() bool {
+	return n.On == nil && (n.Kind == SemiJoin || n.Kind == AntiJoin)
 }
 
 // mergeJoin merges sides that arrive ordered by all keys in one order. It saves the hash table, which

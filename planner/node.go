@@ -181,6 +181,7 @@ type (
 		LeftKeys, RightKeys []expr.Scalar // pairwise equal types; each over its own side's row
 		On                  expr.Scalar   // further condition; nil: none
 		Build               Feed          // of the right side
+		Kept                float64       // the expected number of right rows that are kept
 	}
 	// MergeJoin joins sides that both arrive ordered by their keys.
 	MergeJoin struct {

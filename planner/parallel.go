@@ -3,6 +3,7 @@ package planner
 import (
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // Parallelism is what a session permits: up to so many workers beside its own goroutine, where reading the input costs more than
@@ -15,7 +16,7 @@ type Parallelism struct {
 // parallelGroup is how many rows a group must have on average for workers to be worth it: each has groups of its own, which are combined.
 // The rows of a hash table's side are copied once more: at most one of that many rows that are read.
 const (
-	parallelGroup = 32
+	parallelGroup = 8
 	parallelBuild = 4
 )
 
@@ -57,7 +58,7 @@ func (n *Sort) Workers(p Parallelism) int { return p.of(n.Feed, n.Input) }
 
 // Workers returns how many goroutines read the right side beside the session's own; 0: none.
 func (n *HashJoin) Workers(p Parallelism) int {
-	if in := n.Right.Estimate(); in.Cost < parallelBuild*in.Rows && p.SetupCost > 0 {
+	if n.Right.Estimate().Cost < parallelBuild*n.Kept && p.SetupCost > 0 {
 		return 0
 	}
 	return p.of(n.Build, n.Right)
@@ -71,9 +72,19 @@ func (n *Aggregate) setFeed() {
 	for i := range n.Aggs {
 		c := &n.Aggs[i]
 		n.Fed = n.Fed && c.Func.Combine != nil && len(c.OrderBy) == 0 && len(c.Direct) == 0 && safe(c.Filter, true) && allSafe(c.Args, true)
-		n.Parallel = n.Parallel && !c.Distinct && safe(c.Filter, false) && allSafe(c.Args, false)
+		n.Parallel = n.Parallel && (!c.Distinct || allIntegers(c.Args)) && safe(c.Filter, false) && allSafe(c.Args, false)
 	}
 	n.Parallel = n.Parallel && n.Fed
+}
+
+// allIntegers reports whether all values are of types represented by integers, of which equal ones have the same text.
+func allIntegers(es []expr.Scalar) bool {
+	for _, e := range es {
+		if e.Type().KindOf() != types.KindInt {
+			return false
+		}
+	}
+	return true
 }
 
 // setFeed sets how a selection of the first rows takes its rows.
