@@ -47,7 +47,7 @@ type rightRows struct {
 	input  Operator
 	feed   *feed
 	rows   rowBuffer
-	single bool
+	single bool   // of rows with equal keys one is kept
 	seen   keySet // single: the keys of rows
 }
 
@@ -57,7 +57,8 @@ func (j *hashJoin) part(ex *execution) (part, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rightRows{ex: ex, input: input, feed: newFeed(input), rows: rowBuffer{mem: &ex.mem}, single: j.single}
+	r := &rightRows{ex: ex, input: input, feed: newFeed(input), rows: rowBuffer{mem: &ex.mem}}
+	r.single = j.single && 2*j.node.Kept <= j.node.Right.Estimate().Rows // Else most would be looked up twice in vain.
 	r.seen = keySet{cols: newKeyColumns(j.node.RightKeys), keys: rowBuffer{mem: &ex.mem}}
 	return r, nil
 }
