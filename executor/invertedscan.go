@@ -222,8 +222,13 @@ type postings interface {
 	close()
 }
 
-// seekSteps is how many keys of a term are passed one by one before the iterator is opened again at the key that is looked for.
-const seekSteps = 16
+// A seek passes the keys of a term one by one at first; to open the iterator again costs as much as some fifty of them. After seeks that led
+// further than seekSteps it passes fewer, minSeekSteps in the end, and tries anew after so many seeks as farSeeks.
+const (
+	seekSteps    = 64
+	minSeekSteps = 4
+	farSeeks     = 16
+)
 
 // termPostings are the rows that have a term.
 type termPostings struct {
@@ -232,14 +237,18 @@ type termPostings struct {
 	it     percolator.Iterator
 	cur    []byte
 	ended  bool
+	far    int // seeks in a row that led further than the keys that were passed
 }
 
-// open begins at the first key that is not less than from. If that is a seek, the next one may pass the keys that follow as well.
+// steps is how many keys the next seek passes before the iterator is opened again at the key that is looked for.
+func (t *termPostings) steps() int { return max(seekSteps>>t.far, minSeekSteps) }
+
+// open begins at the first key that is not less than from, with a short page where seeks have led far.
 func (t *termPostings) open(ctx context.Context, from []byte) {
 	t.close()
 	opts := percolator.ScanOptions{KeysOnly: true, ReadAhead: true}
-	if from != nil {
-		opts.PageHint, opts.ReadAhead = 2*seekSteps, false
+	if t.far > 1 {
+		opts.PageHint, opts.ReadAhead = 1+t.steps(), false
 	}
 	t.it = t.ex.txn.Scan(ctx, kv.Span{Start: slices.Concat(t.prefix, from), End: rowenc.PrefixEnd(t.prefix)}, opts)
 }
@@ -263,12 +272,17 @@ func (t *termPostings) seek(ctx context.Context, target []byte) (bool, error) {
 	if t.cur != nil && bytes.Compare(t.cur, target) >= 0 {
 		return !t.ended, nil
 	}
-	for range seekSteps {
+	for range t.steps() {
 		ok, err := t.next(ctx)
-		if !ok || err != nil || bytes.Compare(t.cur, target) >= 0 {
+		if !ok || err != nil {
 			return ok, err
 		}
+		if bytes.Compare(t.cur, target) >= 0 {
+			t.far = 0
+			return true, nil
+		}
 	}
+	t.far = (t.far + 1) % farSeeks
 	t.open(ctx, target)
 	return t.next(ctx)
 }
