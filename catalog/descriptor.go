@@ -77,14 +77,26 @@ type TableDescriptor struct {
 	SecurityInvoker bool `json:",omitempty"`
 	// SecurityBarrier: conditions of a view's readers are evaluated only for rows of the view, unless they are leakproof.
 	SecurityBarrier bool `json:",omitempty"`
-	Sequence        *SequenceDescriptor
-	Comment         string
+	// CheckOption: rows that are written through a view must be rows of it, if cascaded also of the views below it.
+	CheckOption CheckOption `json:",omitempty"`
+	Sequence    *SequenceDescriptor
+	Comment     string
 	// OnCommit is what the commit of a transaction does to a temporary table.
 	OnCommit CommitAction `json:",omitempty"`
 	// Rows computes the rows of a KindVirtual relation, and of a sequence read as a table; nil for
 	// others.
 	Rows VirtualRows `json:"-"`
 }
+
+// CheckOption is WITH CHECK OPTION of a view.
+type CheckOption string
+
+// The kinds of WITH CHECK OPTION, as the option check_option spells them.
+const (
+	CheckNone     CheckOption = ""
+	CheckLocal    CheckOption = "local"
+	CheckCascaded CheckOption = "cascaded"
+)
 
 // SameButStatistics reports whether t and other differ in nothing but statistics.
 func (t *TableDescriptor) SameButStatistics(other *TableDescriptor) bool {

@@ -32,6 +32,7 @@ type TriggerDescriptor struct {
 	Events   TriggerEvents
 	Before   bool         `json:",omitempty"` // it is executed before the event, else after it
 	Row      bool         `json:",omitempty"` // it is executed for each row, else for each statement
+	Instead  bool         `json:",omitempty"` // Before and Row, and of a view: it is executed instead of the event
 	Columns  []uint32     `json:",omitempty"` // ids of the columns of UPDATE OF; empty: all
 	When     string       `json:",omitempty"` // SQL text of the condition over OLD and NEW, "" for none
 	Args     []string     `json:",omitempty"`
@@ -59,4 +60,14 @@ func (t *TableDescriptor) TriggerNamed(name string) *TriggerDescriptor {
 		}
 	}
 	return nil
+}
+
+// HasInsteadOf reports whether a view has a trigger INSTEAD OF an event.
+func (t *TableDescriptor) HasInsteadOf(event TriggerEvents) bool {
+	for i := range t.Triggers {
+		if g := &t.Triggers[i]; g.Instead && g.Events&event != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -25,6 +25,8 @@ type SystemView interface {
 	Database() string
 	// ViewColumns returns the columns of tables and views that a view of r reads.
 	ViewColumns(ctx context.Context, r Resolver, view *TableDescriptor) ([]RelationColumns, error)
+	// UpdatesOf returns by which commands a relation of r can be changed, or with column > 0 that column of it; triggers: by INSTEAD OF as well.
+	UpdatesOf(ctx context.Context, r Resolver, t *TableDescriptor, triggers bool, column int) (Updates, error)
 	// Settings lists all settings as the session sees them, by name (pg_settings).
 	Settings() []Setting
 	// Prepared lists the session's prepared statements (pg_prepared_statements), Cursors its open cursors and portals (pg_cursors).
@@ -54,6 +56,21 @@ type SystemView interface {
 	// Changed calls yield with the rows that the session's observer handles together (ChangedRelation).
 	Changed(yield func(types.Row) error) error
 }
+
+// Updates are commands that change a relation, numbered as pg_relation_is_updatable does.
+type Updates int
+
+// The commands that change a relation.
+const (
+	CanUpdate  Updates = 1 << 2
+	CanInsert  Updates = 1 << 3
+	CanDelete  Updates = 1 << 4
+	CanAll             = CanUpdate | CanInsert | CanDelete
+	CanReplace         = CanUpdate | CanDelete // what updatable means of a view or a column
+)
+
+// Allow reports whether all of some commands are among u.
+func (u Updates) Allow(all Updates) bool { return u&all == all }
 
 // RelationColumns are columns of a relation, by ordinal.
 type RelationColumns struct {

@@ -89,8 +89,8 @@ func requireAlterable(t *catalog.TableDescriptor, n *ast.AlterTable) error {
 	case n.Kind == "SEQUENCE" && t.Kind != catalog.KindSequence:
 		return pgerror.New(pgerror.WrongObjectType, "%q is not a sequence", t.Name).At(n.Name.Position())
 	}
-	if t.Materialized {
-		return requireMaterializedAlterable(t, n)
+	if t.Materialized || t.Kind == catalog.KindView {
+		return requireViewAlterable(t, n)
 	}
 	if t.Kind == catalog.KindTable {
 		return nil
@@ -106,8 +106,8 @@ func requireAlterable(t *catalog.TableDescriptor, n *ast.AlterTable) error {
 	return nil
 }
 
-// requireMaterializedAlterable fails for the commands that a materialized view does not have.
-func requireMaterializedAlterable(t *catalog.TableDescriptor, n *ast.AlterTable) error {
+// requireViewAlterable fails for the commands that a view or a materialized view does not have.
+func requireViewAlterable(t *catalog.TableDescriptor, n *ast.AlterTable) error {
 	for _, cmd := range n.Commands {
 		action := ""
 		switch c := cmd.(type) {
@@ -123,6 +123,9 @@ func requireMaterializedAlterable(t *catalog.TableDescriptor, n *ast.AlterTable)
 			action = "DROP CONSTRAINT"
 		case *ast.AlterColumn:
 			action = "ALTER COLUMN"
+			if t.Kind == catalog.KindView && (c.SetDefault != nil || c.DropDefault) {
+				continue
+			}
 			switch {
 			case c.SetType != nil:
 				action = "ALTER COLUMN ... SET DATA TYPE"
@@ -135,7 +138,7 @@ func requireMaterializedAlterable(t *catalog.TableDescriptor, n *ast.AlterTable)
 			action = strings.Replace(c.Action, "ROW LEVEL SECURITY", "ROW SECURITY", 1)
 		}
 		return pgerror.New(pgerror.WrongObjectType, "%s cannot be performed on relation %q", strings.TrimSpace("ALTER action "+action), t.Name).
-			WithDetail("This operation is not supported for materialized views.")
+			WithDetail("This operation is not supported for %ss.", kindWord(t))
 	}
 	return nil
 }
@@ -232,6 +235,9 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 		if t.Kind == catalog.KindView && (n.Action == "SET" || n.Action == "RESET") {
 			next := t.Clone()
 			if err := setViewOptions(next, n.Options, n.Action == "RESET"); err != nil {
+				return err
+			}
+			if err := r.mayCheck(ctx, next); err != nil {
 				return err
 			}
 			return r.update(ctx, t, next, false)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -68,9 +69,6 @@ func (r *run) renameInView(ctx context.Context, view, t *catalog.TableDescriptor
 }
 
 func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.RenameColumn) error {
-	if t.Kind != catalog.KindTable {
-		return pgerror.Unsupported("renaming a column of a "+kindWord(t), "Create it again with other column names.").At(n.Position())
-	}
 	ord := t.ColumnNamed(n.From)
 	if ord < 0 {
 		return pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", n.From).At(n.Position())
@@ -80,6 +78,11 @@ func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *a
 	}
 	next := t.Clone()
 	next.Columns[ord].Name = n.To
+	if t.HasQuery() {
+		if err := r.nameOutputs(ctx, next); err != nil {
+			return err
+		}
+	}
 	if err := renameInGenerated(next, n.From, n.To); err != nil {
 		return err
 	}
@@ -100,13 +103,6 @@ func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *a
 		if use.table.ID != t.ID {
 			return pgerror.Unsupported("renaming a column that a policy's subquery uses", "Drop policy "+use.policy.Name+" first and create it again.").At(n.Position())
 		}
-	}
-	broken, err := r.brokenViews(ctx, t, next)
-	if err != nil {
-		return err
-	}
-	if len(broken) > 0 {
-		return pgerror.Unsupported("renaming a column that a view uses", "Drop view "+broken[0].Name+" first and create it again.").At(n.Position())
 	}
 	if users, err := r.brokenObservers(ctx, t, next); err != nil {
 		return err
@@ -136,10 +132,35 @@ func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *a
 	if err != nil {
 		return err
 	}
+	if err := r.renameColumnInViews(ctx, t, next, ord); err != nil {
+		return err
+	}
 	if err := r.update(ctx, t, next, false); err != nil {
 		return err
 	}
 	return r.requireNoFieldUses(ctx, n.From, "column "+n.From+" of table "+t.Name, true)
+}
+
+// renameColumnInViews has the queries of views name a column by the name that it has in next.
+func (r *run) renameColumnInViews(ctx context.Context, t, next *catalog.TableDescriptor, ord int) error {
+	users, err := r.viewsOn(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	c := planner.RenamedColumn{Table: t, Ordinal: ord, To: next.Columns[ord].Name, Before: r.r, After: replaced{r.r, next}, Env: r.Env}
+	for _, view := range users {
+		changed := view.Clone()
+		if changed.ViewQuery, err = c.InQuery(ctx, view.ViewQuery); err != nil {
+			return err
+		}
+		if changed.ViewQuery == view.ViewQuery {
+			continue
+		}
+		if err := r.update(ctx, view, changed, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *run) renameConstraint(ctx context.Context, t *catalog.TableDescriptor, n *ast.RenameConstraint) error {

@@ -63,13 +63,13 @@ func sortTriggers(t *catalog.TableDescriptor) {
 // triggerTable refuses relations that cannot have the trigger, and users that must not create it.
 func (r *run) triggerTable(t *catalog.TableDescriptor, n *ast.CreateTrigger) error {
 	switch {
-	case t.Kind == catalog.KindView && n.Timing == "INSTEAD OF":
-		return pgerror.Unsupported("an INSTEAD OF trigger", "Change the tables of the view.")
-	case t.Kind == catalog.KindView && n.ForEach == "ROW":
+	case t.Kind == catalog.KindView && n.Timing != "INSTEAD OF" && n.ForEach == "ROW":
 		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is a view", t.Name).
 			WithDetail("Views cannot have row-level BEFORE or AFTER triggers.")
-	case t.Kind == catalog.KindView:
-		return pgerror.Unsupported("a trigger of a view", "Create it for the tables of the view.")
+	case t.Kind == catalog.KindView && slices.ContainsFunc(n.Events, func(e ast.TriggerEvent) bool { return e.Kind == "TRUNCATE" }):
+		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is a view", t.Name).WithDetail("Views cannot have TRUNCATE triggers.")
+	case t.Kind == catalog.KindView && n.Constraint:
+		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a table", t.Name)
 	case t.Kind == catalog.KindVirtual:
 		return permissionDenied(t.Name)
 	case t.Materialized:
@@ -77,10 +77,23 @@ func (r *run) triggerTable(t *catalog.TableDescriptor, n *ast.CreateTrigger) err
 			WithDetail("This operation is not supported for materialized views.")
 	case t.Kind != catalog.KindTable:
 		return pgerror.New(pgerror.WrongObjectType, "relation \"%s\" cannot have triggers", t.Name)
-	case n.Timing == "INSTEAD OF":
+	case n.Timing == "INSTEAD OF" && t.Kind == catalog.KindTable:
 		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is a table", t.Name).WithDetail("Tables cannot have INSTEAD OF triggers.")
 	case r.access.Relation(t, acl.Trigger, false) == 0:
-		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for table %s", t.Name)
+		return planner.RelationDenied(t)
+	}
+	return nil
+}
+
+// insteadOf refuses the forms of an INSTEAD OF trigger that PostgreSQL refuses.
+func insteadOf(n *ast.CreateTrigger) error {
+	switch {
+	case n.ForEach != "ROW":
+		return pgerror.New(pgerror.FeatureNotSupported, "INSTEAD OF triggers must be FOR EACH ROW")
+	case n.When != nil:
+		return pgerror.New(pgerror.FeatureNotSupported, "INSTEAD OF triggers cannot have WHEN conditions")
+	case slices.ContainsFunc(n.Events, func(e ast.TriggerEvent) bool { return len(e.Columns) > 0 }):
+		return pgerror.New(pgerror.FeatureNotSupported, "INSTEAD OF triggers cannot have column lists")
 	}
 	return nil
 }
@@ -89,6 +102,12 @@ func (r *run) triggerTable(t *catalog.TableDescriptor, n *ast.CreateTrigger) err
 func (r *run) trigger(ctx context.Context, t *catalog.TableDescriptor, n *ast.CreateTrigger) (*catalog.TriggerDescriptor, error) {
 	g := &catalog.TriggerDescriptor{
 		Name: n.Name, Before: n.Timing == "BEFORE", Row: n.ForEach == "ROW", Args: n.Args, State: catalog.TriggerEnabled, Constraint: n.Constraint,
+	}
+	if n.Timing == "INSTEAD OF" {
+		if err := insteadOf(n); err != nil {
+			return nil, err
+		}
+		g.Before, g.Instead = true, true
 	}
 	switch {
 	case len(n.Transition) > 0:

@@ -3,6 +3,7 @@ package ddl
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
@@ -48,7 +49,13 @@ func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
 	if err := setViewOptions(view, n.Options, false); err != nil {
 		return err
 	}
+	if n.CheckOption != "" {
+		view.CheckOption = catalog.CheckOption(strings.ToLower(n.CheckOption))
+	}
 	if err := r.describeView(ctx, view, n); err != nil {
+		return err
+	}
+	if err := r.mayCheck(ctx, view); err != nil {
 		return err
 	}
 	if old == nil {
@@ -71,9 +78,10 @@ func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
 			return err
 		}
 	}
-	view.ID, view.Comment, view.Owned = old.ID, old.Comment, old.Owned
+	view.ID, view.Comment, view.Owned, view.Triggers = old.ID, old.Comment, old.Owned, old.Triggers
 	for i := range old.Columns {
-		view.Columns[i].ACL = old.Columns[i].ACL
+		c, was := &view.Columns[i], &old.Columns[i]
+		c.ACL, c.Default, c.Comment = was.ACL, was.Default, was.Comment
 	}
 	return r.update(ctx, old, view, false)
 }
@@ -98,12 +106,34 @@ func setViewOptions(view *catalog.TableDescriptor, options []ast.StorageOption, 
 			if err := parseBoolOption(o.Name, o.Value, &view.SecurityBarrier); err != nil {
 				return err
 			}
-		case "check_option": // Views are not written.
+		case "check_option":
+			view.CheckOption = catalog.CheckNone
+			if reset {
+				continue
+			}
+			switch view.CheckOption = catalog.CheckOption(strings.ToLower(o.Value)); view.CheckOption {
+			case catalog.CheckLocal, catalog.CheckCascaded:
+			default:
+				return pgerror.New(pgerror.InvalidParameterValue, "invalid value for enum option %q: %s", o.Name, o.Value).
+					WithDetail("Valid values are \"local\" and \"cascaded\".")
+			}
 		default:
 			return pgerror.New(pgerror.InvalidParameterValue, "unrecognized parameter %q", o.Name)
 		}
 	}
 	return nil
+}
+
+// mayCheck refuses WITH CHECK OPTION of a view that is not updatable.
+func (r *run) mayCheck(ctx context.Context, view *catalog.TableDescriptor) error {
+	if view.CheckOption == catalog.CheckNone {
+		return nil
+	}
+	reason, err := planner.NotUpdatable(ctx, view, r.r, r.Env)
+	if err != nil || reason == "" {
+		return err
+	}
+	return pgerror.New(pgerror.FeatureNotSupported, "WITH CHECK OPTION is supported only on automatically updatable views").WithHint(reason)
 }
 
 // viewQuery returns the query of a view: CREATE RECURSIVE VIEW name (columns) AS query means a recursive WITH item of the view's name.
@@ -155,7 +185,54 @@ func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n
 		view.Columns = append(view.Columns, catalog.ColumnDescriptor{ID: view.NextColumnID, Name: name, Type: storedType(c.Type)})
 		view.NextColumnID++
 	}
-	return nil
+	return r.nameOutputs(ctx, view)
+}
+
+// nameOutputs has the query of a view name its output columns as the view does, where that is possible: its text is shown.
+func (r *run) nameOutputs(ctx context.Context, view *catalog.TableDescriptor) error {
+	stmt, err := sql.ParseStatement(view.ViewQuery)
+	if err != nil {
+		return err
+	}
+	q := stmt.(*ast.Query)
+	s, ok := leftmost(q.Body).(*ast.Select)
+	if !ok || len(s.Columns) != len(view.Columns) {
+		return nil
+	}
+	named := false
+	for i := range s.Columns {
+		if it := &s.Columns[i]; it.Name != view.Columns[i].Name {
+			renameOrder(q.OrderBy, it.Name, view.Columns[i].Name)
+			it.Name, it.Aliased, named = view.Columns[i].Name, true, true
+		}
+	}
+	if !named {
+		return nil
+	}
+	if _, err := r.queryColumns(ctx, q); err == nil {
+		view.ViewQuery = q.String()
+	}
+	return ctx.Err()
+}
+
+// leftmost is the part of a query's body that names the output columns.
+func leftmost(body ast.QueryBody) ast.QueryBody {
+	for {
+		op, ok := body.(*ast.SetOp)
+		if !ok {
+			return body
+		}
+		body = op.L
+	}
+}
+
+// renameOrder has ORDER BY name an output column by its new name.
+func renameOrder(order []ast.OrderItem, from, to string) {
+	for i := range order {
+		if ref, ok := order[i].Expr.(*ast.ColumnRef); ok && len(ref.Parts) == 1 && ref.Parts[0] == from {
+			ref.Parts[0] = to
+		}
+	}
 }
 
 // compatibleView checks that a view may replace another: it may only add columns at the end.

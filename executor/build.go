@@ -47,7 +47,7 @@ func (ex *execution) buildNode(n planner.Node) (Operator, error) {
 		return &workScan{work: ex.work(n.ID), out: make(types.Row, len(n.Out))}, nil
 	case *planner.LookupJoin, *planner.Filter, *planner.Project, *planner.ProjectSet, *planner.Aggregate,
 		*planner.Expand, *planner.WindowAgg, *planner.Sort, *planner.TopN, *planner.Limit, *planner.Distinct, *planner.LockRows,
-		*planner.Insert, *planner.Update, *planner.Delete, *planner.Merge:
+		*planner.Insert, *planner.Update, *planner.Delete, *planner.Merge, *planner.InsteadOf:
 		return ex.buildUnary(n)
 	case *planner.HashJoin, *planner.MergeJoin, *planner.NestedLoopJoin, *planner.Apply, *planner.SetOp,
 		*planner.RecursiveUnion:
@@ -98,6 +98,8 @@ func (ex *execution) buildUnary(n planner.Node) (Operator, error) {
 		return newDelete(ex, input, n), nil
 	case *planner.Merge:
 		return newMerge(ex, input, n), nil
+	case *planner.InsteadOf:
+		return newInsteadOf(ex, input, n), nil
 	}
 	return nil, pgerror.New(pgerror.InternalError, "no operator for plan node %s", nodeName(n))
 }

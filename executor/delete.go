@@ -67,7 +67,7 @@ func (o *deleteRows) run(ctx context.Context) error {
 		if err := o.triggers.written(catalog.TriggerDelete, old, nil); err != nil {
 			return err
 		}
-		if err := o.changed(row); err != nil {
+		if err := o.changed(ctx, row); err != nil {
 			return err
 		}
 	}

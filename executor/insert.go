@@ -34,6 +34,7 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error
 		policies: n.Policies,
 	}
 	o.init(ex, input, w, n.Returning)
+	o.views = n.Views
 	if o.triggers = newTriggers(ex, n.Table, n.Triggers, catalog.TriggerInsert); o.triggers != nil && n.OnConflict != nil && n.OnConflict.DoUpdate {
 		o.triggers.events = append(o.triggers.events, catalog.TriggerUpdate)
 	}
@@ -115,7 +116,7 @@ func (o *insert) take(ctx context.Context, row types.Row) error {
 	if err := o.triggers.written(catalog.TriggerInsert, nil, o.row); err != nil {
 		return err
 	}
-	return o.changed(o.row)
+	return o.changed(ctx, o.row)
 }
 
 func (o *insert) finish(ctx context.Context) error {

@@ -24,7 +24,8 @@ type modify struct {
 	done      bool
 	affected  int64
 	triggers  *triggers
-	seen      *rowSet // rows that have been processed; nil: the input cannot repeat one, or pending has them
+	views     []planner.ViewCheck // of rows that are written
+	seen      *rowSet             // rows that have been processed; nil: the input cannot repeat one, or pending has them
 	key       []byte
 }
 
@@ -128,9 +129,28 @@ func policyViolation(t *catalog.TableDescriptor, p *planner.PolicyCheck) error {
 	return pgerror.New(pgerror.InsufficientPrivilege, "new row violates %s for table \"%s\"", which, t.Name)
 }
 
-// changed counts a row changed and computes RETURNING over row.
-func (m *modify) changed(row types.Row) error {
+// passViews returns 44000 unless the views through which a row is written have it.
+func (m *modify) passViews(ctx context.Context, row types.Row) error {
+	for i := range m.views {
+		v := &m.views[i]
+		if ok, err := m.ex.holds(v.Cond, row); ok || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		e := pgerror.New(pgerror.WithCheckOption, "new row violates check option for view \"%s\"", v.View)
+		return m.writer.withRow(ctx, e, row[:len(m.writer.table.Columns)])
+	}
+	return nil
+}
+
+// changed counts a row changed, which row begins with, and computes RETURNING over row.
+func (m *modify) changed(ctx context.Context, row types.Row) error {
 	m.affected++
+	if err := m.passViews(ctx, row); err != nil {
+		return err
+	}
 	if m.returning == nil {
 		return nil
 	}

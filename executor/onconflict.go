@@ -218,7 +218,7 @@ func (c *onConflict) settleRow(ctx context.Context, at int, row types.Row) error
 	if err := c.note(ctx, row); err != nil {
 		return err
 	}
-	return c.m.changed(row)
+	return c.m.changed(ctx, row)
 }
 
 // changed reports whether the statement has written or removed a key of an arbiter.
@@ -310,7 +310,7 @@ func (c *onConflict) update(ctx context.Context, old types.Row) error {
 	if err := c.note(ctx, c.newRow); err != nil {
 		return err
 	}
-	return c.m.changed(c.newRow)
+	return c.m.changed(ctx, c.newRow)
 }
 
 // note records a row that was written or removed, and makes its writes visible to later lookups.

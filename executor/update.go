@@ -32,6 +32,7 @@ func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 		full: make(types.Row, len(n.Input.Columns())),
 	}
 	o.init(ex, input, w, n.Returning)
+	o.views = n.Views
 	o.triggers = newTriggers(ex, n.Table, n.Triggers, catalog.TriggerUpdate)
 	o.newRow = o.full[:len(n.Table.Columns):len(n.Table.Columns)]
 	if !n.Input.Properties().EachRowOnce {
@@ -90,7 +91,7 @@ func (o *update) run(ctx context.Context) error {
 			return err
 		}
 		copy(o.full[width:], row[width:])
-		if err := o.changed(o.full); err != nil {
+		if err := o.changed(ctx, o.full); err != nil {
 			return err
 		}
 	}

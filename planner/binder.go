@@ -62,9 +62,12 @@ type binder struct {
 	currentOf   []CursorKey   // of WHERE CURRENT OF
 	locks       string        // the strength of a FOR UPDATE or its kind that was seen
 	scans       []*scanRel
-	visited     int64 // bytes not drawn yet
-	passed      int   // expressions since the last poll
-	long        bool  // memory was drawn
+	naming      *ast.ColumnRef // the name of a column that is being bound
+	// onName is told which column of a relation a name means; nil: nobody is.
+	onName  func(ref *ast.ColumnRef, t *catalog.TableDescriptor, ordinal int)
+	visited int64 // bytes not drawn yet
+	passed  int   // expressions since the last poll
+	long    bool  // memory was drawn
 }
 
 // textLiteral is a constant whose type context decides, and its place in the syntax tree.

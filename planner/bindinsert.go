@@ -32,6 +32,7 @@ type change struct {
 	policies  []policyCheck // of the new row
 	guarded   []string      // the names of the policies
 	actions   []mergeAction // of MERGE
+	views     []viewCheck   // WITH CHECK OPTION of the new row
 }
 
 // conflict is a bound ON CONFLICT.
@@ -46,26 +47,6 @@ type conflict struct {
 	excluded          []int // column IDs of the excluded row
 	existing          []policyCheck
 	policies          []policyCheck // of the updated row
-}
-
-// writable finds the table of a change.
-func (b *binder) writable(name ast.TableName, verb string) (*catalog.TableDescriptor, error) {
-	t, err := b.relation(name)
-	if err != nil {
-		return nil, err
-	}
-	switch t.Kind {
-	case catalog.KindView:
-		return nil, pgerror.Unsupported(verb+" a view", "Change the tables below it.").At(int(name.Pos))
-	case catalog.KindSequence:
-		return nil, pgerror.New(pgerror.WrongObjectType, "cannot change sequence \"%s\"", t.Name).At(int(name.Pos))
-	case catalog.KindVirtual:
-		return nil, pgerror.New(pgerror.InsufficientPrivilege, "permission denied: \"%s\" is a system catalog", t.Name).At(int(name.Pos))
-	}
-	if t.Materialized {
-		return nil, pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", t.Name)
-	}
-	return t, requireCurrent(t, t.OutdatedIndex())
 }
 
 // requireCurrent refuses a table with an index whose keys this program does not find; nil: it has none.
@@ -83,10 +64,11 @@ func requireCurrent(t *catalog.TableDescriptor, outdated *catalog.IndexDescripto
 type insertBinder struct {
 	b       *binder
 	s       *ast.Insert
-	t       *catalog.TableDescriptor
-	sc      *scope             // below which the source is bound
-	targets []int              // ordinals of the columns given, the same one several times for parts of it
-	parts   map[int][]ast.Step // of the targets that are parts of a column, by position
+	target  *changeTarget
+	t       *catalog.TableDescriptor // target.named
+	sc      *scope                   // below which the source is bound
+	targets []int                    // ordinals of the columns given, the same one several times for parts of it
+	parts   map[int][]ast.Step       // of the targets that are parts of a column, by position
 	need    *Need
 	out     *change
 }
@@ -98,32 +80,36 @@ func (b *binder) bindInsert(s *ast.Insert, outer *scope) (*change, error) {
 			return nil, err
 		}
 	}
-	t, err := b.writable(s.Table, "inserting into")
+	target, err := b.changeTarget(s.Table, catalog.TriggerInsert)
 	if err != nil {
 		return nil, err
 	}
-	ib := &insertBinder{b: b, s: s, t: t, sc: newScope(b, outer), out: &change{tag: "INSERT", table: t}}
+	t := target.named
+	ib := &insertBinder{b: b, s: s, target: target, t: t, sc: newScope(b, outer), need: target.need, out: &change{tag: "INSERT", table: target.table}}
 	if err = ib.bindTargets(); err != nil {
 		return nil, err
 	}
-	ib.need = b.need(t, acl.Insert)
+	ib.need.Privileges |= acl.Insert
 	alias := s.Alias
 	if alias == "" {
 		alias = t.Name
 	}
-	ib.out.scan = b.newScan(t, alias, ib.need)
+	ib.out.scan = b.newScan(target.table, alias, target.tableNeed())
+	if target.rows, err = b.seeRow(target, ib.out.scan, alias); err != nil {
+		return nil, err
+	}
 	if err := ib.source(); err != nil {
 		return nil, err
 	}
 	if s.OnConflict != nil {
-		if err := ib.onConflict(outer, alias); err != nil {
+		if err := ib.onConflict(outer); err != nil {
 			return nil, err
 		}
 	}
-	if err := ib.returning(outer, alias); err != nil {
+	if err := ib.returning(outer); err != nil {
 		return nil, err
 	}
-	return ib.out, b.restrictInsert(ib.out)
+	return ib.out, b.finishTarget(target, ib.out, b.restrictInsert)
 }
 
 // bindTargets finds the columns that the INSERT names: all visible ones without a list.
@@ -154,7 +140,7 @@ func (ib *insertBinder) bindTargets() error {
 				ib.parts = map[int][]ast.Step{}
 			}
 			ib.parts[n] = c.Part
-			target := ib.target(n)
+			target := ib.assigned(n)
 			if err := target.check(); err != nil {
 				return err
 			}
@@ -163,8 +149,8 @@ func (ib *insertBinder) bindTargets() error {
 	return nil
 }
 
-// target returns the nth target.
-func (ib *insertBinder) target(n int) assignTarget {
+// assigned returns the nth target.
+func (ib *insertBinder) assigned(n int) assignTarget {
 	t := assignTarget{col: &ib.t.Columns[ib.targets[n]], part: ib.parts[n]}
 	if n < len(ib.s.Columns) {
 		t.pos = int(ib.s.Columns[n].Pos)
@@ -181,7 +167,7 @@ func (ib *insertBinder) put(row []expr.Scalar, n int, value expr.Scalar) error {
 			old = expr.NewNull(ib.t.Columns[ord].Type)
 		}
 		var err error
-		target := ib.target(n)
+		target := ib.assigned(n)
 		if value, err = ib.b.assignPart(ib.sc, &target, old, value); err != nil {
 			return err
 		}
@@ -211,10 +197,11 @@ const rowBytes, fieldBytes = 96, 48
 func (ib *insertBinder) valueRows(rows [][]ast.Expr) error {
 	ib.sc.in("VALUES", false, false)
 	r := &valuesRel{}
-	for i := range ib.t.Columns {
-		r.cols = append(r.cols, ib.b.newColumn(ib.t.Columns[i].Name, ib.t.Columns[i].Type))
+	table := ib.target.table
+	for i := range table.Columns {
+		r.cols = append(r.cols, ib.b.newColumn(table.Columns[i].Name, table.Columns[i].Type))
 	}
-	defaults, width := make([]expr.Scalar, len(ib.t.Columns)), 0
+	defaults, width := make([]expr.Scalar, len(table.Columns)), 0
 	for i, row := range rows {
 		row, err := ib.sc.spread(row)
 		if err != nil {
@@ -230,7 +217,10 @@ func (ib *insertBinder) valueRows(rows [][]ast.Expr) error {
 		if err := ib.checkWidth(len(row), row); err != nil {
 			return err
 		}
-		if err := ib.b.visit(rowBytes + int64(len(ib.t.Columns))*fieldBytes); err != nil {
+		if err := ib.target.requireColumns(ib.targets[:len(row)]); err != nil {
+			return err
+		}
+		if err := ib.b.visit(rowBytes + int64(len(table.Columns))*fieldBytes); err != nil {
 			return err
 		}
 		full := make([]expr.Scalar, len(ib.t.Columns))
@@ -243,12 +233,15 @@ func (ib *insertBinder) valueRows(rows [][]ast.Expr) error {
 				return err
 			}
 		}
+		if full, err = ib.place(full); err != nil {
+			return err
+		}
 		for j := range full {
 			if full[j] != nil {
 				continue
 			}
 			if defaults[j] == nil {
-				d, err := ib.b.defaultOf(ib.t, j)
+				d, err := ib.b.defaultOf(table, j)
 				if err != nil {
 					return err
 				}
@@ -281,7 +274,7 @@ func (ib *insertBinder) checkWidth(n int, row []ast.Expr) error {
 
 // value binds one value for the nth target; nil means the default.
 func (ib *insertBinder) value(n int, e ast.Expr) (expr.Scalar, error) {
-	target := ib.target(n)
+	target := ib.assigned(n)
 	if _, ok := e.(*ast.Default); ok {
 		if target.part != nil {
 			return nil, target.errDefault()
@@ -289,20 +282,51 @@ func (ib *insertBinder) value(n int, e ast.Expr) (expr.Scalar, error) {
 		return nil, nil
 	}
 	c := target.col
-	if c.Generated != "" {
-		return nil, refuseGenerated(c.Name)
-	}
-	if c.Identity != "" && ib.s.Overriding == "USER" {
-		return nil, nil
-	}
-	if c.Identity == "ALWAYS" && ib.s.Overriding != "SYSTEM" {
-		return nil, alwaysGenerated(c.Name)
+	if given, err := ib.takes(c); !given || err != nil {
+		return nil, err
 	}
 	x, err := ib.sc.valueFor(e, target.valueType(), castAssignment, startOf(e))
 	if err != nil {
 		return nil, err
 	}
 	return ib.b.assign(x, &target, startOf(e))
+}
+
+// takes reports whether a column takes the value given for it, rather than the one that it generates.
+func (ib *insertBinder) takes(c *catalog.ColumnDescriptor) (bool, error) {
+	switch {
+	case c.Generated != "":
+		return false, refuseGenerated(c.Name)
+	case c.Identity != "" && ib.s.Overriding == "USER":
+		return false, nil
+	case c.Identity == "ALWAYS" && ib.s.Overriding != "SYSTEM":
+		return false, alwaysGenerated(c.Name)
+	}
+	return true, nil
+}
+
+// place moves the values of a row to the columns of the table below a view.
+func (ib *insertBinder) place(row []expr.Scalar) ([]expr.Scalar, error) {
+	if len(ib.target.layers) == 0 {
+		return row, nil
+	}
+	full, err := ib.b.place(ib.target, row, catalog.TriggerInsert)
+	if err != nil {
+		return nil, err
+	}
+	for ord := range full {
+		if full[ord] == nil {
+			continue
+		}
+		given, err := ib.takes(&ib.target.table.Columns[ord])
+		if err != nil {
+			return nil, err
+		}
+		if !given {
+			full[ord] = nil
+		}
+	}
+	return full, nil
 }
 
 func alwaysGenerated(name string) error {
@@ -325,46 +349,41 @@ func (ib *insertBinder) queryRows(q *ast.Query) error {
 		return err
 	}
 	ib.need.insertColumns(ib.targets[:len(src.cols)])
-	full := make([]int, len(ib.t.Columns))
-	given := make([]bool, len(full))
-	values := make([]expr.Scalar, len(full)) // of the columns that are given in parts
+	if err := ib.target.requireColumns(ib.targets[:len(src.cols)]); err != nil {
+		return err
+	}
+	values := make([]expr.Scalar, len(ib.t.Columns))
 	for i := range src.cols {
-		ord := ib.targets[i]
-		c := &ib.t.Columns[ord]
-		if c.Generated != "" {
-			return refuseGenerated(c.Name)
-		}
-		if c.Identity != "" && ib.s.Overriding == "USER" {
+		if given, err := ib.takes(&ib.t.Columns[ib.targets[i]]); err != nil {
+			return err
+		} else if !given {
 			continue
 		}
-		if c.Identity == "ALWAYS" && ib.s.Overriding != "SYSTEM" {
-			return alwaysGenerated(c.Name)
-		}
-		target := ib.target(i)
+		target := ib.assigned(i)
 		if err := b.assignColumn(src, i, &target); err != nil {
 			return err
 		}
-		if ib.parts[i] != nil {
-			if err := ib.put(values, i, b.column(src.cols[i].id, 0)); err != nil {
-				return err
-			}
-			continue
+		if err := ib.put(values, i, b.column(src.cols[i].id, 0)); err != nil {
+			return err
 		}
-		full[ord], given[ord] = src.cols[i].id, true
 	}
 	b.resolveUnknowns(src)
+	if values, err = ib.place(values); err != nil {
+		return err
+	}
 	p := &projectRel{input: src.root}
-	for ord := range full {
-		if given[ord] {
+	full := make([]int, len(values))
+	for ord, d := range values {
+		if c, ok := d.(*expr.Column); ok {
+			full[ord] = c.ID
 			continue
 		}
-		d := values[ord]
 		if d == nil {
-			if d, err = b.defaultOf(ib.t, ord); err != nil {
+			if d, err = b.defaultOf(ib.target.table, ord); err != nil {
 				return err
 			}
 		}
-		full[ord] = b.newColumn(ib.t.Columns[ord].Name, d.Type())
+		full[ord] = b.newColumn(ib.target.table.Columns[ord].Name, d.Type())
 		p.items = append(p.items, projection{id: full[ord], e: d})
 	}
 	ib.out.source, ib.out.cols = p, full
@@ -456,12 +475,12 @@ func scanItem(s *scanRel, alias string, open bool) nsItem {
 	return it
 }
 
-func (ib *insertBinder) returning(outer *scope, alias string) error {
+func (ib *insertBinder) returning(outer *scope) error {
 	if len(ib.s.Returning) == 0 {
 		return nil
 	}
 	sc := newScope(ib.b, outer)
-	sc.items = append(sc.items, scanItem(ib.out.scan, alias, true))
+	sc.items = append(sc.items, ib.target.row())
 	targets, err := ib.b.returningList(sc, ib.s.Returning)
 	ib.out.returning = targets
 	return err
@@ -484,7 +503,7 @@ func (b *binder) returningList(sc *scope, items []ast.SelectItem) ([]target, err
 	return targets, nil
 }
 
-func (ib *insertBinder) onConflict(outer *scope, alias string) error {
+func (ib *insertBinder) onConflict(outer *scope) error {
 	oc := ib.s.OnConflict
 	c := &conflict{doUpdate: oc.DoUpdate}
 	ib.out.conflict = c
@@ -499,20 +518,21 @@ func (ib *insertBinder) onConflict(outer *scope, alias string) error {
 		ib.out.conflict = nil
 		return nil
 	}
-	excluded := ib.b.newScan(ib.t, "excluded", ib.need)
+	excluded := ib.b.newScan(ib.target.table, "excluded", ib.target.tableNeed())
 	c.excluded = excluded.cols
+	rows, err := ib.b.seeRow(ib.target, excluded, "excluded")
+	if err != nil {
+		return err
+	}
 	sc := newScope(ib.b, outer)
-	sc.items = append(sc.items, scanItem(ib.out.scan, alias, true), scanItem(excluded, "excluded", true))
+	sc.items = append(sc.items, ib.target.row(), rows[len(rows)-1])
 	list := oc.Set
 	if oc.Replace {
 		list = replacement(ib.t)
 	}
-	set, changed, err := ib.b.assignments(sc, ib.t, ib.out.scan, list)
-	if err != nil {
+	if c.set, c.changed, err = ib.b.assignments(sc, ib.target, ib.out.scan, list); err != nil {
 		return err
 	}
-	c.set, c.changed = set, changed
-	ib.need.updateColumns(changed)
 	conds, err := ib.b.condition(sc, oc.Where, "WHERE")
 	c.where = expr.NewAnd(conds...)
 	return err
@@ -531,7 +551,7 @@ func replacement(t *catalog.TableDescriptor) []ast.Assignment {
 
 // anyKey uses a table's only unique key as the arbiter.
 func (ib *insertBinder) anyKey(c *conflict) error {
-	c.arbiters = uniqueIndexes(ib.t)
+	c.arbiters = uniqueIndexes(ib.target.table)
 	if len(c.arbiters) > 1 {
 		return pgerror.Unsupported("ON DUPLICATE KEY UPDATE or REPLACE on a table with several unique keys",
 			"Use INSERT … ON CONFLICT (columns of one key) DO UPDATE in PostgreSQL's dialect.")
@@ -545,7 +565,7 @@ func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 		return ib.anyKey(c)
 	}
 	if oc.Constraint != "" {
-		for _, ix := range uniqueIndexes(ib.t) {
+		for _, ix := range uniqueIndexes(ib.t) { // A view has none.
 			if ix.Name == oc.Constraint && ix.Constraint {
 				c.arbiters = append(c.arbiters, ix)
 				for j := range ix.Columns {
@@ -576,10 +596,13 @@ func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 		if i < 0 {
 			return undefinedColumn("", ref.Parts[0], int(ref.Pos))
 		}
-		ids = append(ids, ib.t.Columns[i].ID)
 		ib.need.selectColumn(i)
+		if i = ib.target.baseOrdinal(i); i < 0 {
+			return errNoArbiter()
+		}
+		ids = append(ids, ib.target.table.Columns[i].ID)
 	}
-	for _, ix := range uniqueIndexes(ib.t) {
+	for _, ix := range uniqueIndexes(ib.target.table) {
 		if ix.Where == nil && sameColumns(ix, ids) {
 			c.arbiters = append(c.arbiters, ix)
 		}
@@ -606,7 +629,7 @@ func allColumnRefs(es []ast.Expr) bool {
 // inferred binds a target with expressions or a predicate.
 func (ib *insertBinder) inferred(c *conflict, oc *ast.OnConflict) error {
 	sc := newScope(ib.b, nil)
-	sc.items = append(sc.items, scanItem(ib.out.scan, ib.t.Name, true))
+	sc.items = append(sc.items, ib.target.row())
 	for _, e := range oc.Columns {
 		if collate, ok := e.(*ast.Collate); ok {
 			e = collate.X // Equality is the same in all collations.

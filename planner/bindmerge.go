@@ -38,13 +38,13 @@ func (b *binder) bindMerge(s *ast.Merge, outer *scope) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &change{tag: "MERGE", table: t}
-	sc, sources, err := b.mergeScope(s, out, outer)
+	out := &change{tag: "MERGE", table: t.table}
+	sc, sources, err := b.mergeScope(s, t, out, outer)
 	if err != nil {
 		return nil, err
 	}
 	for i := range s.Whens {
-		if err := b.mergeWhen(sc, sources, out, &s.Whens[i]); err != nil {
+		if err := b.mergeWhen(sc, sources, t, out, &s.Whens[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -54,7 +54,7 @@ func (b *binder) bindMerge(s *ast.Merge, outer *scope) (*change, error) {
 }
 
 // mergeTarget finds the table of a MERGE.
-func (b *binder) mergeTarget(name ast.TableName) (*catalog.TableDescriptor, error) {
+func (b *binder) mergeTarget(name ast.TableName) (*changeTarget, error) {
 	t, err := b.relation(name)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,10 @@ func (b *binder) mergeTarget(name ast.TableName) (*catalog.TableDescriptor, erro
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot execute MERGE on relation \"%s\"", t.Name).
 			WithDetail("This operation is not supported for %s.", kind)
 	}
-	return b.writable(name, "merging into")
+	if err := requireWritable(t, name); err != nil {
+		return nil, err
+	}
+	return &changeTarget{named: t, table: t, need: b.need(t, 0)}, nil
 }
 
 // checkReachable refuses a clause behind one of its kind without a condition.
@@ -106,7 +109,7 @@ func mergePrivileges(whens []ast.MergeWhen) acl.Privileges {
 }
 
 // mergeScope joins the data source with the target, and puts both in sight: the first items of the scope are the source's.
-func (b *binder) mergeScope(s *ast.Merge, out *change, outer *scope) (sc *scope, sources int, err error) {
+func (b *binder) mergeScope(s *ast.Merge, t *changeTarget, out *change, outer *scope) (sc *scope, sources int, err error) {
 	alias := s.Alias
 	if alias == "" {
 		alias = out.table.Name
@@ -123,12 +126,11 @@ func (b *binder) mergeScope(s *ast.Merge, out *change, outer *scope) (sc *scope,
 		}
 	}
 	sources = len(sc.items)
-	out.scan = b.newScan(out.table, alias, b.need(out.table, 0))
-	target, err := b.guardScan(out.scan)
+	target, err := b.targetSource(t, out, alias)
 	if err != nil {
 		return nil, 0, err
 	}
-	sc.items = append(sc.items, scanItem(out.scan, alias, true))
+	sc.items = append(sc.items, t.row())
 	conds, err := b.condition(sc, s.On, "JOIN conditions")
 	if err != nil {
 		return nil, 0, err
@@ -142,7 +144,7 @@ func (b *binder) mergeScope(s *ast.Merge, out *change, outer *scope) (sc *scope,
 }
 
 // mergeWhen binds a WHEN clause. One for rows that match nothing sees the data source only.
-func (b *binder) mergeWhen(sc *scope, sources int, out *change, w *ast.MergeWhen) error {
+func (b *binder) mergeWhen(sc *scope, sources int, t *changeTarget, out *change, w *ast.MergeWhen) error {
 	seen := *sc
 	seen.sel = &selectState{}
 	if !w.Matched {
@@ -160,20 +162,19 @@ func (b *binder) mergeWhen(sc *scope, sources int, out *change, w *ast.MergeWhen
 	a.conds = conds
 	switch w.Action {
 	case "UPDATE":
-		if a.row, a.changed, err = b.assignments(&seen, out.table, out.scan, w.Set); err == nil {
-			out.scan.need.updateColumns(a.changed)
+		if a.row, a.changed, err = b.assignments(&seen, t, out.scan, w.Set); err == nil {
 			out.changed = append(out.changed, a.changed...)
 		}
 	case "INSERT":
-		a.row, err = b.mergeInsert(&seen, out, w)
+		a.row, err = b.mergeInsert(&seen, t, out, w)
 	}
 	out.actions = append(out.actions, a)
 	return err
 }
 
 // mergeInsert binds the row that an INSERT of MERGE stores.
-func (b *binder) mergeInsert(sc *scope, out *change, w *ast.MergeWhen) ([]expr.Scalar, error) {
-	ib := &insertBinder{b: b, t: out.table, sc: sc, need: out.scan.need, out: out,
+func (b *binder) mergeInsert(sc *scope, t *changeTarget, out *change, w *ast.MergeWhen) ([]expr.Scalar, error) {
+	ib := &insertBinder{b: b, target: t, t: t.named, sc: sc, need: t.need, out: out,
 		s: &ast.Insert{Pos: w.Pos, Columns: w.Columns, Overriding: w.Overriding}}
 	if err := ib.bindTargets(); err != nil {
 		return nil, err

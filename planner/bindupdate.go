@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
@@ -9,17 +11,17 @@ import (
 )
 
 // changeScope puts the target of an UPDATE or DELETE and its other sources in sight.
-func (b *binder) changeScope(out *change, alias string, sources []ast.TableExpr, outer *scope, p acl.Privileges) (*scope, error) {
+func (b *binder) changeScope(t *changeTarget, out *change, alias string, sources []ast.TableExpr, outer *scope, p acl.Privileges) (*scope, error) {
 	if alias == "" {
-		alias = out.table.Name
+		alias = t.named.Name
 	}
-	out.scan = b.newScan(out.table, alias, b.need(out.table, p))
-	target, err := b.guardScan(out.scan)
+	t.need.Privileges |= p
+	target, err := b.targetSource(t, out, alias)
 	if err != nil {
 		return nil, err
 	}
 	sc := newScope(b, outer)
-	sc.items = append(sc.items, scanItem(out.scan, alias, true))
+	sc.items = append(sc.items, t.row())
 	sc.barred = barredItems{to: len(sc.items)}
 	source, err := b.fromList(sc, target, sources)
 	sc.barred = barredItems{}
@@ -34,26 +36,28 @@ func (b *binder) bindUpdate(s *ast.Update, outer *scope) (*change, error) {
 			return nil, err
 		}
 	}
-	t, err := b.writable(s.Table, "updating")
+	t, err := b.changeTarget(s.Table, catalog.TriggerUpdate)
 	if err != nil {
 		return nil, err
 	}
-	out := &change{tag: "UPDATE", table: t}
-	sc, err := b.changeScope(out, s.Alias, s.From, outer, acl.Update)
+	out := &change{tag: "UPDATE", table: t.table}
+	sc, err := b.changeScope(t, out, s.Alias, s.From, outer, acl.Update)
 	if err != nil {
 		return nil, err
 	}
 	// As PostgreSQL binds the clauses: of several errors the same one is reported.
-	if err := b.changeClauses(sc, out, s.Where, s.Returning); err != nil {
+	if err := b.changeClauses(sc, t, out, s.Where, s.Returning); err != nil {
 		return nil, err
 	}
 	sc.sel = &selectState{}
 	if out.set, out.changed, err = b.assignments(sc, t, out.scan, s.Set); err != nil {
 		return nil, err
 	}
-	out.scan.need.updateColumns(out.changed)
+	if err := b.finishTarget(t, out, b.restrictUpdate); err != nil {
+		return nil, err
+	}
 	out.listColumns()
-	return out, b.restrictUpdate(out)
+	return out, nil
 }
 
 func (b *binder) bindDelete(s *ast.Delete, outer *scope) (*change, error) {
@@ -63,27 +67,45 @@ func (b *binder) bindDelete(s *ast.Delete, outer *scope) (*change, error) {
 			return nil, err
 		}
 	}
-	t, err := b.writable(s.Table, "deleting from")
+	t, err := b.changeTarget(s.Table, catalog.TriggerDelete)
 	if err != nil {
 		return nil, err
 	}
-	out := &change{tag: "DELETE", table: t}
-	sc, err := b.changeScope(out, s.Alias, s.Using, outer, acl.Delete)
+	out := &change{tag: "DELETE", table: t.table}
+	sc, err := b.changeScope(t, out, s.Alias, s.Using, outer, acl.Delete)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.changeClauses(sc, out, s.Where, s.Returning); err != nil {
+	if err := b.changeClauses(sc, t, out, s.Where, s.Returning); err != nil {
 		return nil, err
 	}
 	out.listColumns()
-	return out, b.restrictTarget(out.scan, catalog.PolicyDelete)
+	return out, b.finishTarget(t, out, func(out *change) error { return b.restrictTarget(out.scan, catalog.PolicyDelete) })
+}
+
+// finishTarget has views and policies decide about the rows of a bound change; restrict is for the policies of a table.
+func (b *binder) finishTarget(t *changeTarget, out *change, restrict func(*change) error) error {
+	t.settle()
+	if out.tag != "DELETE" {
+		var err error
+		if out.views, err = b.checkOptions(t); err != nil {
+			return err
+		}
+	}
+	role := b.as
+	b.as = b.tableRole(t)
+	defer func() { b.as = role }()
+	return restrict(out)
 }
 
 // changeClauses binds WHERE and RETURNING.
-func (b *binder) changeClauses(sc *scope, out *change, where ast.Expr, returning []ast.SelectItem) error {
+func (b *binder) changeClauses(sc *scope, t *changeTarget, out *change, where ast.Expr, returning []ast.SelectItem) error {
 	var conds []expr.Scalar
 	var err error
 	if current, ok := where.(*ast.CurrentOf); ok {
+		if t.named.Kind == catalog.KindView {
+			return pgerror.New(pgerror.FeatureNotSupported, "WHERE CURRENT OF on a view is not implemented")
+		}
 		conds, err = b.currentRow(current, out.scan)
 	} else {
 		conds, err = b.condition(sc, where, "WHERE")
@@ -126,8 +148,10 @@ func (out *change) listColumns() {
 	})
 }
 
-// assignments binds SET into a full new row and the list of columns it may change.
-func (b *binder) assignments(sc *scope, t *catalog.TableDescriptor, scan *scanRel, list []ast.Assignment) ([]expr.Scalar, []int, error) {
+// assignments binds SET into a full new row of what is written, over scan, and the list of columns it may change.
+func (b *binder) assignments(sc *scope, target *changeTarget, scan *scanRel, list []ast.Assignment) ([]expr.Scalar, []int, error) {
+	t := target.named
+	row := target.row()
 	set := make([]expr.Scalar, len(t.Columns))
 	inParts := map[int]bool{} // columns of which parts have been assigned
 	var changed []int
@@ -152,7 +176,9 @@ func (b *binder) assignments(sc *scope, t *catalog.TableDescriptor, scan *scanRe
 			if targets[j].part != nil {
 				old := set[ord]
 				if old == nil {
-					old = b.column(scan.cols[ord], 0)
+					col := row.cols[columnAt(row.cols, ord)]
+					col.need = nil
+					old = col.value(b, 0)
 				}
 				if values[j], err = b.assignPart(sc, &targets[j], old, values[j]); err != nil {
 					return nil, nil, err
@@ -163,12 +189,21 @@ func (b *binder) assignments(sc *scope, t *catalog.TableDescriptor, scan *scanRe
 			changed = append(changed, ord)
 		}
 	}
+	target.need.updateColumns(changed)
+	if len(target.layers) > 0 {
+		return b.placeSet(target, scan, set)
+	}
 	for ord := range set {
 		if set[ord] == nil {
 			set[ord] = b.column(scan.cols[ord], 0)
 		}
 	}
 	return set, changed, nil
+}
+
+// columnAt returns the place of the column with an ordinal.
+func columnAt(cols []nsCol, ordinal int) int {
+	return slices.IndexFunc(cols, func(c nsCol) bool { return c.ordinal == ordinal })
 }
 
 func assignmentTargets(t *catalog.TableDescriptor, a *ast.Assignment, set []expr.Scalar, inParts map[int]bool) ([]int, error) {
@@ -250,17 +285,24 @@ func (b *binder) assignmentValue(sc *scope, t *catalog.TableDescriptor, target *
 		}
 		return b.defaultOf(t, t.Ordinal(c.ID))
 	}
-	if c.Generated != "" {
-		return nil, pgerror.New(generatedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).
-			WithDetail("Column \"%s\" is a generated column.", c.Name)
-	}
-	if c.Identity == "ALWAYS" {
-		return nil, pgerror.New(generatedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).
-			WithDetail("Column \"%s\" is an identity column defined as GENERATED ALWAYS.", c.Name)
+	if err := requireUpdatable(c); err != nil {
+		return nil, err
 	}
 	x, err := sc.valueFor(e, target.valueType(), castAssignment, startOf(e))
 	if err != nil {
 		return nil, err
 	}
 	return b.assign(x, target, startOf(e))
+}
+
+// requireUpdatable refuses a value for a column that is always generated.
+func requireUpdatable(c *catalog.ColumnDescriptor) error {
+	e := pgerror.New(generatedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name)
+	switch {
+	case c.Generated != "":
+		return e.WithDetail("Column \"%s\" is a generated column.", c.Name)
+	case c.Identity == "ALWAYS":
+		return e.WithDetail("Column \"%s\" is an identity column defined as GENERATED ALWAYS.", c.Name)
+	}
+	return nil
 }

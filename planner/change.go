@@ -14,6 +14,9 @@ func (p *physical) change(c *change) Node {
 	if c.source = p.rewrite(c.source); p.err != nil {
 		return &Values{}
 	}
+	if c.table.Kind == catalog.KindView {
+		return p.insteadOf(c)
+	}
 	switch c.tag {
 	case "INSERT":
 		return p.insert(c)
@@ -32,6 +35,7 @@ func (p *physical) insert(c *change) Node {
 		return in.node
 	}
 	n := &Insert{Table: c.table, Input: in.node, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan), Guards: c.guarded,
+		Views:   p.viewChecks(c.views, c.scan),
 		Indexed: p.indexExprs(c.table, c.scan)}
 	var changed []int
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
@@ -105,7 +109,7 @@ func (p *physical) update(c *change) Node {
 	p.rewriteAllIn(c.set)
 	c.changed = withGenerated(c.table, c.changed)
 	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan),
-		Indexed: p.indexExprs(c.table, c.scan)}
+		Views: p.viewChecks(c.views, c.scan), Indexed: p.indexExprs(c.table, c.scan)}
 	n.Generated = p.generated(c.table, c.scan)
 	if n.Triggers = p.triggers(c.table, catalog.TriggerUpdate, c.changed); n.Triggers != nil {
 		n.Changed = n.Triggers.changedBy(c.table, c.changed)
@@ -130,6 +134,38 @@ func (p *physical) delete(c *change) Node {
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	n.Out, n.Returning = p.returning(c.returning, c.cols)
 	return n
+}
+
+// insteadOf makes the node of a change of a view with INSTEAD OF triggers.
+func (p *physical) insteadOf(c *change) Node {
+	in := p.exact(c.source, c.cols, 0)
+	if p.err != nil {
+		return in.node
+	}
+	n := &InsteadOf{View: c.table, Input: in.node, Event: c.event(), Views: p.viewChecks(c.views, c.scan)}
+	n.Triggers = p.triggers(c.table, n.Event, every(c.table))
+	over := c.cols
+	switch n.Event {
+	case catalog.TriggerInsert:
+		over = c.scan.cols
+	case catalog.TriggerUpdate:
+		p.rewriteAllIn(c.set)
+		n.Set = p.compileAll(c.set, c.cols)
+	}
+	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
+	n.Out, n.Returning = p.returning(c.returning, over)
+	return n
+}
+
+// event is that of the triggers of a change that is no MERGE.
+func (c *change) event() catalog.TriggerEvents {
+	switch c.tag {
+	case "INSERT":
+		return catalog.TriggerInsert
+	case "UPDATE":
+		return catalog.TriggerUpdate
+	}
+	return catalog.TriggerDelete
 }
 
 // returning compiles RETURNING over a row of the given columns.

@@ -491,6 +491,8 @@ func (x *explainer) describeChange(n Node) string {
 		return "Delete " + n.Table.Name + x.returning(n.Returning)
 	case *Merge:
 		return x.merge(n)
+	case *InsteadOf:
+		return x.insteadOf(n)
 	}
 	return fmt.Sprintf("%T", n)
 }
@@ -500,6 +502,11 @@ func (x *explainer) returning(es []expr.Scalar) string {
 		return ""
 	}
 	return " returning " + x.list(es)
+}
+
+func (x *explainer) insteadOf(n *InsteadOf) string {
+	verb := map[catalog.TriggerEvents]string{catalog.TriggerInsert: "Insert into ", catalog.TriggerUpdate: "Update ", catalog.TriggerDelete: "Delete "}[n.Event]
+	return verb + n.View.Name + " by triggers" + x.returning(n.Returning)
 }
 
 func (x *explainer) merge(n *Merge) string {

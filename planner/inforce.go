@@ -72,7 +72,8 @@ func (n *Need) stillIn(now *catalog.TableDescriptor) bool {
 		return false
 	}
 	if was.Kind == catalog.KindView {
-		return was.ViewQuery == now.ViewQuery && was.OwnerOID() == now.OwnerOID() && was.SecurityInvoker == now.SecurityInvoker
+		return was.ViewQuery == now.ViewQuery && was.OwnerOID() == now.OwnerOID() && was.SecurityInvoker == now.SecurityInvoker &&
+			was.SecurityBarrier == now.SecurityBarrier && was.CheckOption == now.CheckOption
 	}
 	all := true
 	for _, used := range [...]colSet{n.Selected, n.Inserted, n.Updated} {

@@ -398,6 +398,12 @@ type PolicyCheck struct {
 	Cond     expr.Scalar
 }
 
+// ViewCheck is the condition of a view WITH CHECK OPTION for a full table row that is written; it must be true.
+type ViewCheck struct {
+	View string
+	Cond expr.Scalar
+}
+
 // Changes. Their tables' rows are full rows in the order of Table.Columns, hidden columns included.
 type (
 	// Insert stores the rows of Input, which are full table rows after defaults and casts; a
@@ -408,6 +414,7 @@ type (
 		Input      Node
 		Checks     []Check
 		Policies   []PolicyCheck // of the new row, before Checks
+		Views      []ViewCheck   // of the row that is written
 		Guards     []string      // the names of the policies in force, for EXPLAIN
 		OnConflict *OnConflict
 		Returning  []expr.Scalar     // over the stored row; nil: none
@@ -430,6 +437,7 @@ type (
 		Set        []expr.Scalar // full new row: one per table column, over the input row
 		Changed    []int         // ordinals that Set may change
 		Policies   []PolicyCheck // of the new row, before Checks
+		Views      []ViewCheck   // of the row that is written
 		Checks     []Check
 		Returning  []expr.Scalar     // over the new row followed by the rest of the input row
 		Observed   *Observed         // nil: the table has no observers
@@ -439,6 +447,18 @@ type (
 		Generated  []GeneratedColumn // computed in the new row
 		// Direct and LockedBelow are as for Delete.
 		Direct, LockedBelow bool
+	}
+	// InsteadOf executes the INSTEAD OF triggers of a view for each row of Input: for an INSERT the row to be inserted, otherwise the view's row
+	// followed by other columns.
+	InsteadOf struct {
+		Base
+		View      *catalog.TableDescriptor
+		Input     Node
+		Event     catalog.TriggerEvents
+		Set       []expr.Scalar // UPDATE: the full new row, over the input row
+		Triggers  *Triggers
+		Views     []ViewCheck   // of the row that the triggers leave
+		Returning []expr.Scalar // over the new row, of a DELETE the old one, followed by the rest of the input row
 	}
 	// Delete removes rows. Input as for Update.
 	Delete struct {
@@ -538,3 +558,4 @@ func (n *Insert) Children() []Node         { return []Node{n.Input} }
 func (n *Update) Children() []Node         { return []Node{n.Input} }
 func (n *Delete) Children() []Node         { return []Node{n.Input} }
 func (n *Merge) Children() []Node          { return []Node{n.Input} }
+func (n *InsteadOf) Children() []Node      { return []Node{n.Input} }

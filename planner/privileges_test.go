@@ -30,6 +30,9 @@ func usedBy(n Node) (tables []*catalog.TableDescriptor, p acl.Privileges) {
 		return []*catalog.TableDescriptor{n.Table}, acl.Update
 	case *Delete:
 		return []*catalog.TableDescriptor{n.Table}, acl.Delete
+	case *InsteadOf:
+		return []*catalog.TableDescriptor{n.View}, map[catalog.TriggerEvents]acl.Privileges{
+			catalog.TriggerInsert: acl.Insert, catalog.TriggerUpdate: acl.Update, catalog.TriggerDelete: acl.Delete}[n.Event]
 	case *Merge:
 		var p acl.Privileges
 		for _, a := range n.Actions {

@@ -77,13 +77,13 @@ func setProperties(n Node, alone bool) {
 	case *Aggregate:
 		n.setFeed()
 	case *Insert:
-		n.Direct = !hasSubquery(n.Returning) && !readsInPolicies(n.Policies)
+		n.Direct = !hasSubquery(n.Returning) && !readsInPolicies(n.Policies) && !readsInViews(n.Views)
 		if c := n.OnConflict; c != nil {
 			n.Direct = n.Direct && !hasSubquery(c.Set) && !expr.HasSubquery(c.Where) && !readsInPolicies(c.Policies)
 		}
 		n.Gather = !n.Input.base().Props.AtMostOne && (!alone || readsTable(n.Input, n.Table.ID))
 	case *Update:
-		n.Direct = writesDirectly(n.Input, n.Returning) && !readsInPolicies(n.Policies)
+		n.Direct = writesDirectly(n.Input, n.Returning) && !readsInPolicies(n.Policies) && !readsInViews(n.Views)
 		n.LockedBelow = locksItsRow(n.Input)
 	case *Delete:
 		n.Direct = writesDirectly(n.Input, n.Returning)
@@ -137,6 +137,11 @@ func hasSubquery(es []expr.Scalar) bool { return slices.ContainsFunc(es, expr.Ha
 // readsInPolicies reports whether a condition of a policy reads tables.
 func readsInPolicies(checks []PolicyCheck) bool {
 	return slices.ContainsFunc(checks, func(c PolicyCheck) bool { return expr.HasSubquery(c.Cond) })
+}
+
+// readsInViews reports whether a condition of a view reads tables.
+func readsInViews(checks []ViewCheck) bool {
+	return slices.ContainsFunc(checks, func(c ViewCheck) bool { return expr.HasSubquery(c.Cond) })
 }
 
 // locksItsRow reports whether a change's input reads a row by its primary key and no filter can reject it: the key is

@@ -140,6 +140,9 @@ func (sc *scope) in(clause string, aggs, sets bool) {
 func (c *nsCol) value(b *binder, pos int) expr.Scalar {
 	if c.need != nil {
 		c.need.selectColumn(c.ordinal)
+		if b.onName != nil && b.naming != nil {
+			b.onName(b.naming, c.need.Relation, c.ordinal)
+		}
 	}
 	if in, ok := c.e.(*expr.Input); ok {
 		x := *in
@@ -198,6 +201,8 @@ func (sc *scope) columnRef(e *ast.ColumnRef) (expr.Scalar, error) {
 
 // column binds the name of a column.
 func (sc *scope) column(e *ast.ColumnRef) (expr.Scalar, error) {
+	sc.b.naming = e
+	defer func() { sc.b.naming = nil }()
 	switch len(e.Parts) {
 	case 1:
 		return sc.bareColumn(e.Parts[0], int(e.Pos))

@@ -47,7 +47,10 @@ func (h *procedural) RunTrigger(ctx context.Context, t *catalog.TableDescriptor,
 		Row: row, New: new, Old: old,
 		Name: g.Name, When: "AFTER", Level: "STATEMENT", Op: eventNames[event], Table: t, Args: g.Args,
 	}
-	if g.Before {
+	switch {
+	case g.Instead:
+		tr.When = "INSTEAD OF"
+	case g.Before:
 		tr.When = "BEFORE"
 	}
 	if g.Row {

@@ -322,7 +322,9 @@ func (p *parser) createView(pos ast.Pos, orReplace bool, persistence ast.Persist
 	c.Query = p.query()
 	c.Text = p.textSince(start)
 	if pos := p.here(); p.acceptWord(kw.With) {
-		p.notYet(pos, "WITH CHECK OPTION", "Views are read-only.")
+		if c.Recursive {
+			p.notYet(pos, "WITH CHECK OPTION of a recursive view", "Its rows cannot be changed.")
+		}
 		if c.CheckOption = "CASCADED"; p.acceptWord(kw.Local) {
 			c.CheckOption = "LOCAL"
 		} else {

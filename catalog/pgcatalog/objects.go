@@ -21,6 +21,8 @@ type Objects struct {
 	// Role returns the OID of the current role, Database the name of the database.
 	Role     func() uint32
 	Database string
+	// UpdatesOf is that of catalog.SystemView.
+	UpdatesOf func(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, triggers bool, column int) (catalog.Updates, error)
 }
 
 var _ builtin.Catalog = (*Objects)(nil)

@@ -85,6 +85,12 @@ func (session) Database() string { return "percodb" }
 func (session) ViewColumns(context.Context, catalog.Resolver, *catalog.TableDescriptor) ([]catalog.RelationColumns, error) {
 	return nil, nil
 }
+func (session) UpdatesOf(_ context.Context, _ catalog.Resolver, t *catalog.TableDescriptor, _ bool, _ int) (catalog.Updates, error) {
+	if t.Kind == catalog.KindTable {
+		return catalog.CanAll, nil
+	}
+	return 0, nil
+}
 func (session) Settings() []catalog.Setting {
 	return []catalog.Setting{{Name: "timezone", Value: "UTC", Type: "string", Default: "UTC", Description: "zone", Source: "default", Context: "user"}}
 }

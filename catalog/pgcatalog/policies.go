@@ -76,10 +76,23 @@ func relationOptions(t *catalog.TableDescriptor) types.Datum {
 	if t.SecurityInvoker {
 		options = append(options, "security_invoker=true")
 	}
+	if t.CheckOption != catalog.CheckNone {
+		options = append(options, "check_option="+string(t.CheckOption))
+	}
 	if len(options) == 0 {
 		return types.Null
 	}
 	return textArray(options)
+}
+
+// Updatable implements builtin.Catalog.
+func (o *Objects) Updatable(id types.OID, triggers bool, column int) (int, bool, error) {
+	r, t := o.relation(id)
+	if t == nil {
+		return 0, false, nil
+	}
+	u, err := o.UpdatesOf(background(), r, t, triggers, column)
+	return int(u), u.Allow(catalog.CanReplace), err
 }
 
 // RowSecurityActive implements builtin.Catalog.

@@ -28,7 +28,7 @@ func triggerType(g *catalog.TriggerDescriptor) int64 {
 		set   bool
 		value int64
 	}{
-		{g.Row, 1}, {g.Before, 2}, {g.Events&catalog.TriggerInsert != 0, 4}, {g.Events&catalog.TriggerDelete != 0, 8},
+		{g.Row, 1}, {g.Before && !g.Instead, 2}, {g.Instead, 64}, {g.Events&catalog.TriggerInsert != 0, 4}, {g.Events&catalog.TriggerDelete != 0, 8},
 		{g.Events&catalog.TriggerUpdate != 0, 16}, {g.Events&catalog.TriggerTruncate != 0, 32},
 	} {
 		if bit.set {
@@ -93,9 +93,12 @@ func triggerDefinition(r catalog.Resolver, t *catalog.TableDescriptor, g *catalo
 		b.WriteString("CONSTRAINT ")
 	}
 	b.WriteString("TRIGGER " + keyword.QuoteIdent(g.Name))
-	if g.Before {
+	switch {
+	case g.Instead:
+		b.WriteString(" INSTEAD OF ")
+	case g.Before:
 		b.WriteString(" BEFORE ")
-	} else {
+	default:
 		b.WriteString(" AFTER ")
 	}
 	first := true

@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
@@ -115,8 +116,12 @@ func infoTableRows(s *scan) error {
 		case 'v':
 			kind = "VIEW"
 		}
+		updates, err := s.updatesOf(t, 0)
+		if err != nil {
+			return err
+		}
 		return s.emit(col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
-			col{"table_type", text(kind)}, col{"is_insertable_into", yesNo(t.Kind == catalog.KindTable)}, col{"is_typed", yesNo(false)})
+			col{"table_type", text(kind)}, col{"is_insertable_into", yesNo(updates.Allow(catalog.CanInsert))}, col{"is_typed", yesNo(false)})
 	})
 }
 
@@ -129,11 +134,32 @@ func infoViewRows(s *scan) error {
 		if s.access().Owns(t.OwnerOID()) {
 			definition = optional(viewDefinition(t))
 		}
+		updates, err := s.updatesOf(t, 0)
+		if err != nil {
+			return err
+		}
+		checked := "NONE"
+		if t.CheckOption != catalog.CheckNone {
+			checked = strings.ToUpper(string(t.CheckOption))
+		}
 		return s.emit(col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
-			col{"view_definition", definition}, col{"check_option", text("NONE")}, col{"is_updatable", yesNo(false)},
-			col{"is_insertable_into", yesNo(false)}, col{"is_trigger_updatable", yesNo(false)}, col{"is_trigger_deletable", yesNo(false)},
-			col{"is_trigger_insertable_into", yesNo(false)})
+			col{"view_definition", definition}, col{"check_option", text(checked)}, col{"is_updatable", yesNo(updates.Allow(catalog.CanReplace))},
+			col{"is_insertable_into", yesNo(updates.Allow(catalog.CanInsert))}, col{"is_trigger_updatable", yesNo(t.HasInsteadOf(catalog.TriggerUpdate))},
+			col{"is_trigger_deletable", yesNo(t.HasInsteadOf(catalog.TriggerDelete))},
+			col{"is_trigger_insertable_into", yesNo(t.HasInsteadOf(catalog.TriggerInsert))})
 	})
+}
+
+// updatesOf returns by which commands a relation can be changed without triggers, or with column > 0 that column of it. What is no table of a
+// user or view cannot.
+func (s *scan) updatesOf(t *catalog.TableDescriptor, column int) (catalog.Updates, error) {
+	switch {
+	case t.Kind == catalog.KindView:
+		return s.view.UpdatesOf(s.ctx, s.Resolver, t, false, column)
+	case t.Kind == catalog.KindTable && !t.Materialized:
+		return catalog.CanAll, nil
+	}
+	return 0, nil
 }
 
 func infoColumnRows(s *scan) error {
@@ -141,7 +167,12 @@ func infoColumnRows(s *scan) error {
 		if !s.showsColumn(t, c) {
 			return nil
 		}
-		return s.emit(append(s.describeColumn(t, c), describeType(c.Type.Underlying())...)...)
+		updates, err := s.updatesOf(t, int(c.ID))
+		if err != nil {
+			return err
+		}
+		described := append(s.describeColumn(t, c), col{"is_updatable", yesNo(updates.Allow(catalog.CanReplace))})
+		return s.emit(append(described, describeType(c.Type.Underlying())...)...)
 	})
 }
 
@@ -160,7 +191,7 @@ func (s *scan) describeColumn(t *catalog.TableDescriptor, c *catalog.ColumnDescr
 		{"ordinal_position", num(c.ID)}, {"column_default", byDefault}, {"generation_expression", expression}, {"is_nullable", yesNo(!c.NotNull && !domainRefusesNull(c.Type))},
 		{"udt_catalog", text(s.database())}, {"udt_schema", text(udtSchema)}, {"udt_name", text(below.Info().Name)},
 		{"dtd_identifier", text(formatNumber(c.ID))}, {"is_self_referencing", yesNo(false)}, {"is_identity", yesNo(c.Identity != "")},
-		{"identity_generation", optional(c.Identity)}, {"is_generated", text(isGenerated)}, {"is_updatable", yesNo(t.Kind == catalog.KindTable)},
+		{"identity_generation", optional(c.Identity)}, {"is_generated", text(isGenerated)},
 		{"identity_cycle", yesNo(false)},
 	}
 	cols = append(cols, s.collationOf(c.Type)...)

@@ -1,6 +1,6 @@
 package ast
 
-// Visitor is called for the parts of a tree; either function may be nil, and may change what it is
+// Visitor is called for the parts of a tree; any of its functions may be nil, and may change what it is
 // given.
 type Visitor struct {
 	// Expr is called with every expression, before its parts.
@@ -8,6 +8,8 @@ type Visitor struct {
 	// Table is called with every table that is named, except where the name is that of a WITH item in
 	// sight.
 	Table func(*TableRef)
+	// Item is called with every entry of a select list or RETURNING, before its expression.
+	Item func(*SelectItem)
 	// Target is called with the table that a statement changes.
 	Target func(*TableName)
 }
@@ -86,6 +88,9 @@ func (w *walker) assignments(list []Assignment) {
 
 func (w *walker) items(list []SelectItem) {
 	for i := range list {
+		if w.Visitor.Item != nil {
+			w.Visitor.Item(&list[i])
+		}
 		w.expr(list[i].Expr)
 	}
 }

@@ -123,6 +123,9 @@ type Catalog interface {
 	HasRole(member, role types.OID, privilege string) (bool, error)
 	// HasPrivilege implements has_…_privilege; it is not known for an OID that no object has.
 	HasPrivilege(q *PrivilegeQuery) (has, known bool, err error)
+	// Updatable returns by which commands a relation, or with column > 0 that column of it, can be changed, as pg_relation_is_updatable numbers
+	// them, and whether UPDATE and DELETE are among them; triggers: by INSTEAD OF triggers as well.
+	Updatable(relation types.OID, triggers bool, column int) (events int, replace bool, err error)
 	// RowSecurityActive reports whether policies of a relation apply to the current role.
 	RowSecurityActive(relation types.OID) bool
 	ViewDefinition(view types.OID) (string, bool)

@@ -81,6 +81,17 @@ func privilegeFuncs() []decl {
 		}
 	}
 	return append(append(out, aclFuncs()...),
+		decl{sig: "pg_relation_is_updatable(regclass,bool) int4", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			events, _, err := c.Updatable(oidArg(a[0]), a[1].Bool(), 0)
+			return types.Int(int64(events)), err
+		})},
+		decl{sig: "pg_column_is_updatable(regclass,int2,bool) bool", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			if a[1].Int() <= 0 {
+				return types.Bool(false), nil
+			}
+			_, replace, err := c.Updatable(oidArg(a[0]), a[2].Bool(), int(a[1].Int()))
+			return types.Bool(replace), err
+		})},
 		decl{sig: "row_security_active(oid) bool", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 			return types.Bool(c.RowSecurityActive(oidArg(a[0]))), nil
 		})},
