@@ -25,6 +25,8 @@ type SystemView interface {
 	Database() string
 	// ViewColumns returns the columns of tables and views that a view of r reads.
 	ViewColumns(ctx context.Context, r Resolver, view *TableDescriptor) ([]RelationColumns, error)
+	// ViewText is the query of a view of r as clients are shown it, in the pretty form or with all parentheses.
+	ViewText(ctx context.Context, r Resolver, view *TableDescriptor, pretty bool) (string, error)
 	// UpdatesOf returns by which commands a relation of r can be changed, or with column > 0 that column of it; triggers: by INSTEAD OF as well.
 	UpdatesOf(ctx context.Context, r Resolver, t *TableDescriptor, triggers bool, column int) (Updates, error)
 	// Settings lists all settings as the session sees them, by name (pg_settings).

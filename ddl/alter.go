@@ -245,7 +245,7 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 		if n.Action != "SET SCHEMA" { // the others have no effect here
 			return nil
 		}
-		return pgerror.Unsupported("ALTER TABLE "+n.String(), "percodb has nothing that it would change.").At(n.Position())
+		return r.setSchema(ctx, t, n.Name, n.Pos)
 	}
 	return pgerror.New(pgerror.InternalError, "command %T of ALTER TABLE", cmd)
 }

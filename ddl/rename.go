@@ -34,7 +34,7 @@ func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, na
 		return err
 	}
 	for _, view := range users {
-		if err := r.renameInView(ctx, view, t, name); err != nil {
+		if err := r.renameInView(ctx, view, t, t.Schema, name); err != nil {
 			return err
 		}
 	}
@@ -46,7 +46,7 @@ func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, na
 
 // renameInView has a view's query name a relation by its new name. The old one stays as its alias, for
 // the columns that are qualified by it.
-func (r *run) renameInView(ctx context.Context, view, t *catalog.TableDescriptor, name string) error {
+func (r *run) renameInView(ctx context.Context, view, t *catalog.TableDescriptor, schema, name string) error {
 	stmt, err := sql.ParseStatement(view.ViewQuery)
 	if err != nil {
 		return err
@@ -57,10 +57,14 @@ func (r *run) renameInView(ctx context.Context, view, t *catalog.TableDescriptor
 	}
 	ast.InspectQuery(query, ast.Visitor{Table: func(ref *ast.TableRef) {
 		if ref.Name.Schema == t.Schema && ref.Name.Name == t.Name {
-			ref.Name.Name = name
+			ref.Name.Schema, ref.Name.Name = schema, name
 			if ref.Alias == "" {
 				ref.Alias = t.Name
 			}
+		}
+	}, Expr: func(e ast.Expr) {
+		if ref, ok := e.(*ast.ColumnRef); ok && len(ref.Parts) == 3 && ref.Parts[0] == t.Schema && ref.Parts[1] == t.Name {
+			ref.Parts = ref.Parts[1:]
 		}
 	}})
 	next := view.Clone()

@@ -75,7 +75,7 @@ func (r *run) triggerTable(t *catalog.TableDescriptor, n *ast.CreateTrigger) err
 	case t.Materialized:
 		return pgerror.New(pgerror.WrongObjectType, "relation \"%s\" cannot have triggers", t.Name).
 			WithDetail("This operation is not supported for materialized views.")
-	case t.Kind != catalog.KindTable:
+	case t.Kind != catalog.KindTable && t.Kind != catalog.KindView:
 		return pgerror.New(pgerror.WrongObjectType, "relation \"%s\" cannot have triggers", t.Name)
 	case n.Timing == "INSTEAD OF" && t.Kind == catalog.KindTable:
 		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is a table", t.Name).WithDetail("Tables cannot have INSTEAD OF triggers.")

@@ -62,7 +62,10 @@ type binder struct {
 	currentOf   []CursorKey   // of WHERE CURRENT OF
 	locks       string        // the strength of a FOR UPDATE or its kind that was seen
 	scans       []*scanRel
+	shallow     bool           // views are read as if they were tables: nothing is planned
 	naming      *ast.ColumnRef // the name of a column that is being bound
+	// onExpr is told what an expression of the text was bound to; nil: nobody is.
+	onExpr func(*scope, ast.Expr, expr.Scalar)
 	// onName is told which column of a relation a name means; nil: nobody is.
 	onName  func(ref *ast.ColumnRef, t *catalog.TableDescriptor, ordinal int)
 	visited int64 // bytes not drawn yet

@@ -20,6 +20,9 @@ func (sc *scope) expr(e ast.Expr) (expr.Scalar, error) {
 	}
 	x, err := sc.bindExpr(e)
 	sc.b.leave()
+	if sc.b.onExpr != nil && err == nil {
+		sc.b.onExpr(sc, e, x)
+	}
 	return x, err
 }
 

@@ -100,10 +100,10 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 	if t.Sample != nil && (table.Kind == catalog.KindView || table.Kind == catalog.KindSequence) {
 		return nil, unsampled(t)
 	}
-	switch table.Kind {
-	case catalog.KindView:
+	switch {
+	case table.Kind == catalog.KindView && !b.shallow:
 		return b.view(sc, table, t, alias)
-	case catalog.KindSequence:
+	case table.Kind == catalog.KindSequence:
 		return b.sequenceTable(sc, table, t, alias)
 	}
 	if table.Materialized && !table.Populated && b.unpopulated == "" {

@@ -73,11 +73,9 @@ func (c *RenamedColumn) names(ctx context.Context, text string) (*ast.Query, map
 // meanings finds which columns of relations the names in a stored query mean.
 func meanings(ctx context.Context, q *ast.Query, r catalog.Resolver, env *builtin.Env) (map[*ast.ColumnRef]namedColumn, error) {
 	meant := map[*ast.ColumnRef]namedColumn{}
-	b := &binder{ctx: ctx, r: catalog.ForStored(r), env: env, noSlots: true, stored: 1}
+	b := &binder{ctx: ctx, r: catalog.ForStored(r), env: env, noSlots: true, stored: 1, shallow: true}
 	b.onName = func(ref *ast.ColumnRef, t *catalog.TableDescriptor, ordinal int) {
-		if len(b.views) == 0 {
-			meant[ref] = namedColumn{t.ID, ordinal}
-		}
+		meant[ref] = namedColumn{t.ID, ordinal}
 	}
 	_, err := b.bindQuery(q, nil, true)
 	return meant, err

@@ -239,7 +239,7 @@ func (s *Session) connect(ctx context.Context) {
 	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Queries: &s.queries, Rand: builtin.NewRand()}
 	s.domains = planner.NewDomains(&s.env, tx.names)
 	s.objects = pgcatalog.Objects{Resolver: tx.names, Role: func() uint32 { return s.acting.current }, Database: Database}
-	s.objects.UpdatesOf = s.view.UpdatesOf
+	s.objects.ViewText, s.objects.UpdatesOf = s.view.ViewText, s.view.UpdatesOf
 	s.activity.identity, s.activity.interrupts, s.activity.shown = &s.identity, s.interrupts, &s.tx.shown
 	s.notifications = notifications{
 		hub: deps.Notify, tx: tx, pid: s.identity.key.PID, ended: func(why error) { deps.Terminate(s, listenerEnded(why)) },

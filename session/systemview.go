@@ -56,6 +56,11 @@ func (v *systemView) ViewColumns(ctx context.Context, r catalog.Resolver, view *
 	return planner.ViewColumns(ctx, view, r, v.env)
 }
 
+// ViewText implements catalog.SystemView.
+func (v *systemView) ViewText(ctx context.Context, r catalog.Resolver, view *catalog.TableDescriptor, pretty bool) (string, error) {
+	return planner.ViewDefinition(ctx, view, r, v.env, pretty)
+}
+
 // UpdatesOf implements catalog.SystemView.
 func (v *systemView) UpdatesOf(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, triggers bool, column int) (catalog.Updates, error) {
 	return planner.UpdatesOf(ctx, t, r, v.env, triggers, column)

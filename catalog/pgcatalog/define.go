@@ -256,12 +256,13 @@ func deferral(c constraint) string {
 	return ""
 }
 
-// viewDefinition is a view's query, "" for a system view, which has none.
-func viewDefinition(t *catalog.TableDescriptor) string {
+// viewDefinition is a view's query, NULL for a system view, which has none.
+func (s *scan) viewDefinition(t *catalog.TableDescriptor) (types.Datum, error) {
 	if t.ViewQuery == "" {
-		return ""
+		return types.Null, nil
 	}
-	return " " + t.ViewQuery + ";"
+	definition, err := s.view.ViewText(s.ctx, s.Resolver, t, false)
+	return text(definition), err
 }
 
 // defaultText is a column's default as clients see it: a sequence, which the catalog names by number,

@@ -21,6 +21,8 @@ type Objects struct {
 	// Role returns the OID of the current role, Database the name of the database.
 	Role     func() uint32
 	Database string
+	// ViewText is the query of a view as clients are shown it.
+	ViewText func(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, pretty bool) (string, error)
 	// UpdatesOf is that of catalog.SystemView.
 	UpdatesOf func(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, triggers bool, column int) (catalog.Updates, error)
 }
@@ -194,12 +196,13 @@ func (o *Objects) RelationVisible(id types.OID) (is, ok bool) {
 }
 
 // ViewDefinition implements builtin.Catalog.
-func (o *Objects) ViewDefinition(id types.OID) (string, bool) {
-	_, t := o.relation(id)
+func (o *Objects) ViewDefinition(id types.OID, pretty bool) (string, bool) {
+	r, t := o.relation(id)
 	if t == nil || t.ViewQuery == "" {
 		return "", false
 	}
-	return viewDefinition(t), true
+	text, err := o.ViewText(background(), r, t, pretty)
+	return text, err == nil
 }
 
 // IndexDefinition implements builtin.Catalog.

@@ -85,6 +85,9 @@ func (session) Database() string { return "percodb" }
 func (session) ViewColumns(context.Context, catalog.Resolver, *catalog.TableDescriptor) ([]catalog.RelationColumns, error) {
 	return nil, nil
 }
+func (session) ViewText(_ context.Context, _ catalog.Resolver, t *catalog.TableDescriptor, _ bool) (string, error) {
+	return " " + t.ViewQuery + ";", nil
+}
 func (session) UpdatesOf(_ context.Context, _ catalog.Resolver, t *catalog.TableDescriptor, _ bool, _ int) (catalog.Updates, error) {
 	if t.Kind == catalog.KindTable {
 		return catalog.CanAll, nil
@@ -279,7 +282,7 @@ func TestAllTablesYieldSoundRows(t *testing.T) {
 //	oid NAME | name OID  regclass in both directions
 func TestTranscripts(t *testing.T) {
 	r := example()
-	objects := &Objects{Resolver: func() catalog.Resolver { return r }}
+	objects := &Objects{Resolver: func() catalog.Resolver { return r }, ViewText: session{}.ViewText, UpdatesOf: session{}.UpdatesOf}
 	datadriven.RunTest(t, "testdata/pgcatalog.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var out strings.Builder
 		switch d.Cmd {
@@ -355,7 +358,7 @@ func define(o *Objects, line string) string {
 	case "constraint":
 		return show(o.ConstraintDefinition(id))
 	case "view":
-		return show(o.ViewDefinition(id))
+		return show(o.ViewDefinition(id, false))
 	case "name":
 		return show(o.RelationName(id))
 	case "comment":
@@ -371,7 +374,7 @@ func define(o *Objects, line string) string {
 // Goal: pg_get_serial_sequence, visibility and sizes answer for what is there and what is not.
 func TestObjects(t *testing.T) {
 	r := example()
-	o := &Objects{Resolver: func() catalog.Resolver { return r }}
+	o := &Objects{Resolver: func() catalog.Resolver { return r }, ViewText: session{}.ViewText, UpdatesOf: session{}.UpdatesOf}
 	if name, ok, err := o.SerialSequence("t", "id"); err != nil || !ok || name != "public.t_id_seq" {
 		t.Error(name, ok, err)
 	}

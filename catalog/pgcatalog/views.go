@@ -28,8 +28,12 @@ func viewsRows(s *scan) error {
 		if s.relkind(t) != 'v' {
 			return nil
 		}
+		definition, err := s.viewDefinition(t)
+		if err != nil {
+			return err
+		}
 		return s.emit(col{"schemaname", text(t.Schema)}, col{"viewname", text(t.Name)}, col{"viewowner", text(s.roleName(t.OwnerOID()))},
-			col{"definition", optional(viewDefinition(t))})
+			col{"definition", definition})
 	})
 }
 
@@ -38,8 +42,12 @@ func matviewRows(s *scan) error {
 		if !t.Materialized {
 			return nil
 		}
+		definition, err := s.viewDefinition(t)
+		if err != nil {
+			return err
+		}
 		return s.emit(col{"schemaname", text(t.Schema)}, col{"matviewname", text(t.Name)}, col{"matviewowner", text(s.roleName(t.OwnerOID()))},
-			col{"hasindexes", boolean(len(t.Indexes) > 0)}, col{"ispopulated", boolean(t.Populated)}, col{"definition", optional(viewDefinition(t))})
+			col{"hasindexes", boolean(len(t.Indexes) > 0)}, col{"ispopulated", boolean(t.Populated)}, col{"definition", definition})
 	})
 }
 
@@ -132,7 +140,10 @@ func infoViewRows(s *scan) error {
 		}
 		definition := types.Null
 		if s.access().Owns(t.OwnerOID()) {
-			definition = optional(viewDefinition(t))
+			var err error
+			if definition, err = s.viewDefinition(t); err != nil {
+				return err
+			}
 		}
 		updates, err := s.updatesOf(t, 0)
 		if err != nil {

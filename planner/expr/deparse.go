@@ -10,7 +10,12 @@ import (
 // Deparse writes a stored expression as PostgreSQL does: with all parentheses, and if pretty with those that are needed. What is written has the
 // meaning of s, in which name names the column with an ordinal. False: s contains a node that is not written.
 func Deparse(s Scalar, name func(ordinal int) string, pretty bool) (string, bool) {
-	d := deparser{name: name, pretty: pretty, ok: true}
+	return DeparseColumns(s, func(c *Column) (string, bool) { return keyword.QuoteIdent(name(c.Ordinal)), true }, pretty)
+}
+
+// DeparseColumns is Deparse for an expression whose columns column writes; false: it cannot.
+func DeparseColumns(s Scalar, column func(*Column) (string, bool), pretty bool) (string, bool) {
+	d := deparser{column: column, pretty: pretty, ok: true}
 	d.node(s, 0)
 	return d.String(), d.ok
 }
@@ -31,7 +36,7 @@ func IsCallForm(s Scalar) bool {
 // deparser writes one expression.
 type deparser struct {
 	strings.Builder
-	name   func(ordinal int) string
+	column func(*Column) (string, bool)
 	pretty bool
 	ok     bool
 }
@@ -51,7 +56,9 @@ func (d *deparser) group(prec, min int, f func()) {
 func (d *deparser) node(s Scalar, min int) {
 	switch s := s.(type) {
 	case *Column:
-		d.WriteString(keyword.QuoteIdent(d.name(s.Ordinal)))
+		text, ok := d.column(s)
+		d.WriteString(text)
+		d.ok = d.ok && ok
 	case *Const:
 		d.constant(s)
 	case *Call:

@@ -128,7 +128,7 @@ type Catalog interface {
 	Updatable(relation types.OID, triggers bool, column int) (events int, replace bool, err error)
 	// RowSecurityActive reports whether policies of a relation apply to the current role.
 	RowSecurityActive(relation types.OID) bool
-	ViewDefinition(view types.OID) (string, bool)
+	ViewDefinition(view types.OID, pretty bool) (string, bool)
 	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition, pretty leaves out what is not needed.
 	IndexDefinition(index types.OID, column int, pretty bool) (string, bool)
 	// Routine returns a routine of a user, nil if there is none with the OID.

@@ -91,17 +91,23 @@ func catalogFuncs() []decl {
 	return append(out, roleFuncs()...)
 }
 
+// isPretty reports whether the pretty form of a definition is asked for.
+func isPretty(a []types.Datum) bool { return len(a) > 1 && a[1].Bool() }
+
 // definitionFuncs declares the functions that print an object's definition.
 func definitionFuncs() []decl {
 	view := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
-		return textOrNull(c.ViewDefinition(oidArg(a[0])))
+		return textOrNull(c.ViewDefinition(oidArg(a[0]), isPretty(a)))
+	})
+	viewInWidth := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+		return textOrNull(c.ViewDefinition(oidArg(a[0]), true)) // Lines are as long as they are.
 	})
 	viewByName := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 		oid, err := c.RelationOID(a[0].Text())
 		if err != nil {
 			return types.Null, err
 		}
-		return textOrNull(c.ViewDefinition(oid))
+		return textOrNull(c.ViewDefinition(oid, isPretty(a)))
 	})
 	constraint := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 		return textOrNull(c.ConstraintDefinition(oidArg(a[0])))
@@ -120,7 +126,7 @@ func definitionFuncs() []decl {
 	expression := same
 	return []decl{
 		{sig: "pg_get_viewdef(oid) text", flags: stable, fn: view}, {sig: "pg_get_viewdef(oid,bool) text", flags: stable, fn: view},
-		{sig: "pg_get_viewdef(oid,int4) text", flags: stable, fn: view},
+		{sig: "pg_get_viewdef(oid,int4) text", flags: stable, fn: viewInWidth},
 		{sig: "pg_get_viewdef(text) text", flags: stable, fn: viewByName},
 		{sig: "pg_get_viewdef(text,bool) text", flags: stable, fn: viewByName},
 		{sig: "pg_get_constraintdef(oid) text", flags: stable, fn: constraint},
