@@ -24,7 +24,8 @@ func ViewDefinition(ctx context.Context, view *catalog.TableDescriptor, r catalo
 	if !ok || !laidOut(q) {
 		return " " + view.ViewQuery + ";", nil
 	}
-	v := &viewPrinter{ctx: ctx, r: r, pretty: pretty, texts: map[ast.Expr]string{}, names: map[int]string{}}
+	v := &viewPrinter{ctx: ctx, r: r, pretty: pretty, parts: map[ast.Expr]bool{}, texts: map[ast.Expr]string{}, names: map[int]string{}}
+	v.collect(q)
 	b := &binder{ctx: ctx, r: catalog.ForStored(r), env: env, noSlots: true, stored: 1, shallow: true}
 	b.onExpr = v.bound
 	if _, err := b.bindQuery(q, nil, true); err != nil {
@@ -43,7 +44,8 @@ type viewPrinter struct {
 	ctx    context.Context
 	r      catalog.Resolver
 	pretty bool
-	texts  map[ast.Expr]string // of the expressions that were bound
+	parts  map[ast.Expr]bool   // the expressions that are written as a whole
+	texts  map[ast.Expr]string // of those of them that were bound
 	names  map[int]string      // of columns by their IDs, as they were named last
 }
 
@@ -83,6 +85,43 @@ func fromLaidOut(t ast.TableExpr) bool {
 	return false
 }
 
+// collect notes the expressions that a query consists of.
+func (v *viewPrinter) collect(q *ast.Query) {
+	for i := range q.OrderBy {
+		v.parts[q.OrderBy[i].Expr] = true
+	}
+	v.collectBody(q.Body)
+}
+
+func (v *viewPrinter) collectBody(body ast.QueryBody) {
+	switch b := body.(type) {
+	case *ast.SetOp:
+		v.collectBody(b.L)
+		v.collectBody(b.R)
+	case *ast.Select:
+		for i := range b.Columns {
+			v.parts[b.Columns[i].Expr] = true
+		}
+		for _, e := range append(append([]ast.Expr{b.Where, b.Having}, b.GroupBy...), b.DistinctOn...) {
+			v.parts[e] = true
+		}
+		for _, t := range b.From {
+			v.collectTable(t)
+		}
+	}
+}
+
+func (v *viewPrinter) collectTable(t ast.TableExpr) {
+	switch t := t.(type) {
+	case *ast.DerivedTable:
+		v.collect(t.Query)
+	case *ast.Join:
+		v.parts[t.On] = true
+		v.collectTable(t.L)
+		v.collectTable(t.R)
+	}
+}
+
 // bound keeps the text of an expression, as it was bound.
 func (v *viewPrinter) bound(sc *scope, e ast.Expr, x expr.Scalar) {
 	switch e := e.(type) {
@@ -98,14 +137,29 @@ func (v *viewPrinter) bound(sc *scope, e ast.Expr, x expr.Scalar) {
 			v.names[c.ID] = e.String()
 		}
 	}
+	if !v.parts[e] {
+		return
+	}
 	text, ok := expr.DeparseColumns(x, func(c *expr.Column) (string, bool) {
 		name, known := v.names[c.ID]
 		return name, known
 	}, v.pretty)
-	if !ok {
+	if !ok || ownSyntax(e) {
 		text = e.String()
 	}
 	v.texts[e] = text
+}
+
+// ownSyntax reports whether an expression calls a function that is not written as a call everywhere, or that of a user, whose schema is written.
+func ownSyntax(e ast.Expr) bool {
+	found := false
+	ast.InspectExpr(e, ast.Visitor{Expr: func(x ast.Expr) {
+		if call, ok := x.(*ast.Call); ok {
+			name := call.Name[len(call.Name)-1]
+			found = found || len(call.Name) > 1 || name == "extract" || name == "position"
+		}
+	}})
+	return found
 }
 
 // text is that of an expression.
@@ -153,10 +207,11 @@ func (sc *scope) qualifiedName(e *ast.ColumnRef, c *expr.Column) string {
 	return strings.Join(quoted, ".")
 }
 
-// output is the text of an expression of ORDER BY or GROUP BY, which may name an output column by its name or its place.
+// output is the text of an expression of ORDER BY, GROUP BY or DISTINCT ON, which may name an output column by its name or its place. Other
+// expressions than columns have parentheses.
 func (v *viewPrinter) output(e ast.Expr, body ast.QueryBody) string {
 	if _, bound := v.texts[e]; bound {
-		return v.text(e)
+		return v.sorted(e)
 	}
 	name, combined := e.String(), false
 	for op, ok := body.(*ast.SetOp); ok; op, ok = body.(*ast.SetOp) {
@@ -167,7 +222,7 @@ func (v *viewPrinter) output(e ast.Expr, body ast.QueryBody) string {
 		return name
 	}
 	if n, err := strconv.Atoi(name); err == nil && n > 0 && n <= len(s.Columns) && !combined {
-		return v.text(s.Columns[n-1].Expr)
+		return v.sorted(s.Columns[n-1].Expr)
 	}
 	for i := range s.Columns {
 		if keyword.QuoteIdent(s.Columns[i].Name) != name {
@@ -176,9 +231,18 @@ func (v *viewPrinter) output(e ast.Expr, body ast.QueryBody) string {
 		if combined {
 			return strconv.Itoa(i + 1)
 		}
-		return v.text(s.Columns[i].Expr)
+		return v.sorted(s.Columns[i].Expr)
 	}
 	return name
+}
+
+// sorted is the text of an expression by which rows are sorted or grouped.
+func (v *viewPrinter) sorted(e ast.Expr) string {
+	text := v.text(e)
+	if _, column := e.(*ast.ColumnRef); column || !v.pretty && strings.HasPrefix(text, "(") {
+		return text
+	}
+	return "(" + text + ")"
 }
 
 // line begins a line.
@@ -235,7 +299,7 @@ func (v *viewPrinter) selectQuery(s *ast.Select, indent int, view *catalog.Table
 	switch {
 	case len(s.DistinctOn) > 0:
 		v.WriteString("DISTINCT ON (")
-		v.list(s.DistinctOn)
+		v.list(s.DistinctOn, s)
 		v.WriteString(") ")
 	case s.Distinct:
 		v.WriteString("DISTINCT ")
@@ -272,24 +336,19 @@ func (v *viewPrinter) selectQuery(s *ast.Select, indent int, view *catalog.Table
 	}
 	if len(s.GroupBy) > 0 {
 		v.line(indent, "  GROUP BY ")
-		for i, e := range s.GroupBy {
-			if i > 0 {
-				v.WriteString(", ")
-			}
-			v.WriteString(v.output(e, s))
-		}
+		v.list(s.GroupBy, s)
 	}
 	if s.Having != nil {
 		v.line(indent, " HAVING "+v.text(s.Having))
 	}
 }
 
-func (v *viewPrinter) list(es []ast.Expr) {
+func (v *viewPrinter) list(es []ast.Expr, s *ast.Select) {
 	for i, e := range es {
 		if i > 0 {
 			v.WriteString(", ")
 		}
-		v.WriteString(v.text(e))
+		v.WriteString(v.output(e, s))
 	}
 }
 

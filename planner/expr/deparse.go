@@ -66,6 +66,10 @@ func (d *deparser) node(s Scalar, min int) {
 	case *Cast:
 		d.cast(s.X, s.Typ)
 	case *Parse:
+		if c, ok := s.X.(*Const); ok && !c.Value.IsNull() {
+			d.WriteString("'" + strings.ReplaceAll(c.Value.Text(), "'", "''") + "'::" + s.Typ.String())
+			return
+		}
 		d.cast(s.X, s.Typ)
 	case *And:
 		d.group(precAnd, min, func() { d.list(s.Args, " AND ", precNot) })
@@ -219,7 +223,14 @@ func (d *deparser) list(args []Scalar, sep string, min int) {
 
 func (d *deparser) cast(x Scalar, t types.Type) {
 	if c, ok := x.(*Const); ok {
+		number := !d.pretty && (c.Typ.OID == types.OIDInt4 || c.Typ.OID == types.OIDNumeric) && c.Typ.OID != t.OID
+		if number {
+			d.WriteByte('(')
+		}
 		d.constant(&Const{Value: c.Value, Typ: c.Typ})
+		if number {
+			d.WriteByte(')')
+		}
 		d.WriteString("::" + t.String())
 		return
 	}
