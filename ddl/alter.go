@@ -321,6 +321,13 @@ func (r *run) constraintFromIndex(ctx context.Context, t *catalog.TableDescripto
 		return pgerror.New(pgerror.WrongObjectType, "index %q contains expressions", c.UsingIndex).
 			WithDetail("Cannot create a primary key or unique constraint using such an index.").At(c.Position())
 	}
+	for i := range ix.Columns {
+		k := &ix.Columns[i]
+		if k.Desc || k.NullsFirst || k.OpClass != "" || k.Coll != t.ColumnByID(k.ColumnID).Type.Coll {
+			return pgerror.New(pgerror.WrongObjectType, "index %q column number %d does not have default sorting behavior", c.UsingIndex, i+1).
+				WithDetail("Cannot create a primary key or unique constraint using such an index.").At(c.Position())
+		}
+	}
 	name := c.Name
 	if name == "" {
 		name = ix.Name

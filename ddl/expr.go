@@ -2,6 +2,7 @@ package ddl
 
 import (
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
@@ -22,7 +23,37 @@ const (
 // bind binds an expression over full rows of t (nil: over no row) and casts it to target as an
 // assignment would.
 func (r *run) bind(ctx context.Context, t *catalog.TableDescriptor, e ast.Expr, target types.Type, place string) (expr.Scalar, error) {
+	if err := refuseSystemColumns(t, e, place); err != nil {
+		return nil, err
+	}
 	return planner.BindExpr(ctx, e, t, r.r, r.Env, target, place)
+}
+
+// refuseSystemColumns fails for an expression of a table that names one of the columns that PostgreSQL keeps for itself.
+func refuseSystemColumns(t *catalog.TableDescriptor, e ast.Expr, place string) (err error) {
+	if t == nil {
+		return nil
+	}
+	ast.InspectExpr(e, ast.Visitor{Expr: func(x ast.Expr) {
+		ref, ok := x.(*ast.ColumnRef)
+		if !ok || len(ref.Parts) != 1 || !slices.Contains(systemColumns, ref.Parts[0]) || err != nil {
+			return
+		}
+		name := ref.Parts[0]
+		switch place {
+		case inCheck:
+			if name != "tableoid" {
+				err = pgerror.New(pgerror.InvalidColumnReference, "system column %q reference in check constraint is invalid", name).At(ref.Position())
+			}
+		case inGenerated:
+			if name != "tableoid" {
+				err = pgerror.New(pgerror.InvalidColumnReference, "cannot use system column %q in column generation expression", name).At(ref.Position())
+			}
+		case inIndex, inPredicate:
+			err = systemColumnIndex()
+		}
+	}})
+	return err
 }
 
 // bindText binds an expression kept as text.

@@ -122,9 +122,13 @@ func indexColumn(t *catalog.TableDescriptor, c *ast.IndexColumn) (int, error) {
 		return ord, nil
 	}
 	if slices.Contains(systemColumns, name) {
-		return 0, pgerror.New(pgerror.FeatureNotSupported, "index creation on system columns is not supported")
+		return 0, systemColumnIndex()
 	}
 	return 0, pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", name)
+}
+
+func systemColumnIndex() error {
+	return pgerror.New(pgerror.FeatureNotSupported, "index creation on system columns is not supported")
 }
 
 // keyColumn returns the column of t that a key of an index is over: one of the table, or a computed one, which is added if it is new.

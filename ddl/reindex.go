@@ -80,7 +80,11 @@ func (r *run) reindexed(ctx context.Context, n *ast.Reindex) ([]reindexTarget, e
 	}
 	switch n.Kind {
 	case "INDEX":
-		return r.reindexedIndex(ctx, n)
+		targets, err := r.reindexedIndex(ctx, n)
+		if err == nil && concurrently && targets[0].table.IndexNamed(targets[0].index).Exclude != nil {
+			return nil, pgerror.New(pgerror.FeatureNotSupported, "concurrent index creation for exclusion constraints is not supported")
+		}
+		return targets, err
 	case "TABLE":
 		return r.reindexedTable(ctx, n, concurrently)
 	case "SCHEMA":

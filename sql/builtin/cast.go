@@ -274,7 +274,7 @@ func (c *Cast) volatility() Volatility {
 	case castDomain:
 		return Stable // The schema may change the constraints.
 	case castIO:
-		if dependsOnFormat(c.From) || dependsOnFormat(c.To) {
+		if dependsOnFormat(c.From) || readingDepends(c.To) {
 			return Stable
 		}
 	}
@@ -297,6 +297,21 @@ func dependsOnFormat(t types.Type) bool {
 		return m.SessionInput || m.SessionOutput
 	}
 	return t.Def != nil // The schema may change it.
+}
+
+// readingDepends reports whether reading a text as a value of a type depends on settings.
+func readingDepends(t types.Type) bool {
+	u := t.Underlying()
+	if e := u.Elem(); e.Valid() {
+		u = e.Underlying()
+	}
+	if u.OID == types.OIDFloat4 || u.OID == types.OIDFloat8 || u.OID == types.OIDBytea {
+		return false
+	}
+	if m := u.Methods(); m != nil {
+		return m.SessionInput
+	}
+	return dependsOnFormat(t)
 }
 
 // castVolatility: what goes through the session's time zone is stable only.
