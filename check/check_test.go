@@ -327,7 +327,7 @@ func TestLateKeys(t *testing.T) {
 		}
 	})
 	got, _ := f.problems()
-	if strings.Count(got, "index late_a, key") != 2 || strings.Contains(got, "late_b") {
+	if strings.Count(got, "late_a conflicts") != 2 || strings.Contains(got, "late_b") {
 		t.Errorf("found\n%s", got)
 	}
 }
