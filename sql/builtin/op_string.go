@@ -41,6 +41,9 @@ func concatBytes(_ *Env, a []types.Datum) (types.Datum, error) {
 // concatText concatenates text with the text form of another type.
 func concatText(o *Overload) Func {
 	l, r := o.Args[0], o.Args[1]
+	if !dependsOnFormat(l) && !dependsOnFormat(r) {
+		o.Volatility = Immutable // Declared is what holds for any type.
+	}
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		for _, d := range a {
 			if err := env.ReserveText(d); err != nil {
