@@ -24,17 +24,18 @@ var (
 
 // The words that a slash follows.
 const (
-	wordSchema    = "schema"    // name → id and comment
-	wordName      = "name"      // schema 00 name → relation id
-	wordRelation  = "relation"  // id → descriptor
-	wordSequence  = "sequence"  // value id → value
-	wordStats     = "stats"     // relation id → statistics
-	wordMember    = "member"    // process → which markers it has seen
-	wordRole      = "role"      // OID → role; 0: the settings of all roles
-	wordType      = "type"      // OID → user-defined type
-	wordExtension = "extension" // OID → installed extension
-	wordRoutine   = "routine"   // OID → user-defined function, procedure or aggregate
-	wordDropped   = "dropped"   // id of the record → span to which no descriptor refers any more
+	wordSchema    = "schema"     // name → id and comment
+	wordName      = "name"       // schema 00 name → relation id
+	wordRelation  = "relation"   // id → descriptor
+	wordSequence  = "sequence"   // value id → value
+	wordStats     = "stats"      // relation id → statistics
+	wordMember    = "member"     // process → which markers it has seen
+	wordRole      = "role"       // OID → role; 0: the settings of all roles
+	wordType      = "type"       // OID → user-defined type
+	wordExtension = "extension"  // OID → installed extension
+	wordRoutine   = "routine"    // OID → user-defined function, procedure or aggregate
+	wordText      = "textsearch" // OID → user-defined text search configuration or dictionary
+	wordDropped   = "dropped"    // id of the record → span to which no descriptor refers any more
 	// wordTemporary: id of a session's temporary relation → its process
 	wordTemporary = "temporary"
 

@@ -19,6 +19,7 @@ type wrote struct {
 	routines      []uint64
 	roles, grants bool // any role; the record of the database
 	extensions    bool // any extension
+	textSearch    bool // any text search object
 }
 
 func (w *wrote) relation(id uint64) {
@@ -69,6 +70,9 @@ func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
 		}
 	}
 	if w.extensions && !bytes.Equal(base.extensions.stored, now.extensions.stored) {
+		return true
+	}
+	if w.textSearch && !bytes.Equal(base.textSearch.stored, now.textSearch.stored) {
 		return true
 	}
 	return w.roles && !bytes.Equal(base.roles.stored, now.roles.stored) || w.grants && !base.grants.sameRecord(now.grants)
@@ -302,7 +306,7 @@ func (w *wrote) creates(base *schemaSnapshot) bool {
 		return base.byID[id] != nil || base.types.byOID[types.OID(id)] != nil || base.routines.byOID[types.OID(id)] != nil
 	}
 	hadSchema := func(name string) bool { _, ok := base.schemas[name]; return ok }
-	return !w.extensions && !slices.ContainsFunc(w.relations, existed) && !slices.ContainsFunc(w.types, existed) && !slices.ContainsFunc(w.routines, existed) &&
+	return !w.extensions && !w.textSearch && !slices.ContainsFunc(w.relations, existed) && !slices.ContainsFunc(w.types, existed) && !slices.ContainsFunc(w.routines, existed) &&
 		!slices.ContainsFunc(w.schemas, hadSchema)
 }
 
@@ -360,7 +364,8 @@ func (s *schemaSnapshot) keptIn(other *schemaSnapshot) bool {
 			return false
 		}
 	}
-	return s.types.keptIn(other.types) && s.routines.keptIn(other.routines) && bytes.Equal(s.extensions.stored, other.extensions.stored)
+	return s.types.keptIn(other.types) && s.routines.keptIn(other.routines) && bytes.Equal(s.extensions.stored, other.extensions.stored) &&
+		bytes.Equal(s.textSearch.stored, other.textSearch.stored)
 }
 
 // samePrivileges reports whether what is in both schemas has the same owners and privileges, and the roles are the same.
@@ -423,6 +428,11 @@ func (s *schemaSnapshot) refersTo(role func(uint32) bool) bool {
 		}
 	}
 	for _, d := range s.routines.list {
+		if owned(&d.Owned) {
+			return true
+		}
+	}
+	for _, d := range s.textSearch.list {
 		if owned(&d.Owned) {
 			return true
 		}

@@ -27,6 +27,8 @@ type Resolver interface {
 	Extensions() *Extensions
 	// Routines returns the routines that users have defined; never nil.
 	Routines() *Routines
+	// TextSearch returns the text search objects that users have defined; never nil.
+	TextSearch() *TextSearch
 	// Version identifies the state of the whole schema; equal versions mean equal answers.
 	Version() uint64
 }

@@ -22,6 +22,7 @@ type schemaSnapshot struct {
 	types      *Types
 	extensions *Extensions
 	routines   *Routines
+	textSearch *TextSearch
 	roles      *Roles
 	grants     *Grants
 }
@@ -90,6 +91,9 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 		return nil, err
 	}
 	if s.routines, err = loadRoutines(ctx, r, s.types, last); err != nil {
+		return nil, err
+	}
+	if s.textSearch, err = loadTextSearch(ctx, r, last); err != nil {
 		return nil, err
 	}
 	if s.grants, err = loadGrants(ctx, r, s.schemas); err != nil {
@@ -217,6 +221,9 @@ func (s *schemaSnapshot) Extensions() *Extensions { return s.extensions }
 
 // Routines implements Resolver.
 func (s *schemaSnapshot) Routines() *Routines { return s.routines }
+
+// TextSearch implements Resolver.
+func (s *schemaSnapshot) TextSearch() *TextSearch { return s.textSearch }
 
 // Grants implements Resolver.
 func (s *schemaSnapshot) Grants() *Grants { return s.grants }

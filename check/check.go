@@ -46,7 +46,7 @@ func Run(ctx context.Context, c *catalog.Catalog, txn *percolator.Txn, report fu
 	if err != nil {
 		return Summary{}, err
 	}
-	k := &checker{txn: txn, resolver: resolver, report: report, progress: progress, env: &builtin.Env{}}
+	k := &checker{txn: txn, resolver: resolver, report: report, progress: progress, env: envOf(resolver)}
 	for _, t := range all {
 		if err := k.descriptor(ctx, t); err != nil {
 			return k.sum, err
@@ -62,6 +62,11 @@ func Run(ctx context.Context, c *catalog.Catalog, txn *percolator.Txn, report fu
 		}
 	}
 	return k.sum, nil
+}
+
+// envOf returns what stored expressions are evaluated with.
+func envOf(r catalog.Resolver) *builtin.Env {
+	return &builtin.Env{TextSearch: func() builtin.TextSearch { return r.TextSearch() }}
 }
 
 // checker is one run. One goroutine's.

@@ -104,13 +104,17 @@ func (silent) Progress(string, int64) {}
 func Handles(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
 	case *ast.AlterObject:
-		return n.Object.Role != nil || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind)
+		return n.Object.Role != nil || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind) ||
+			ofTextSearch(n.Object.Kind)
 	case *ast.DropObjects:
-		return n.Objects[0].Role != nil || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind)
+		return n.Objects[0].Role != nil || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind) ||
+			ofTextSearch(n.Objects[0].Kind)
 	case *ast.CreateFunction, *ast.AlterFunction:
 		return true
 	case *ast.Define:
-		return n.Kind == "AGGREGATE"
+		return n.Kind == "AGGREGATE" || ofTextSearch(n.Kind)
+	case *ast.AlterTextSearch:
+		return true
 	case *ast.CreatePolicy, *ast.AlterPolicy, *ast.CreateTrigger:
 		return true
 	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.GrantRole:
@@ -143,8 +147,8 @@ const maxAttempts = 20
 func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error) {
 	d = d.ensureDefaults()
 	if env := d.Env; env != nil {
-		domains := env.Format.Domains
-		defer func() { env.Format.Domains = domains }()
+		domains, textSearch := env.Format.Domains, env.TextSearch
+		defer func() { env.Format.Domains, env.TextSearch = domains, textSearch }()
 	}
 	if d.Txn != nil {
 		return runInBlock(ctx, stmt, &d)
@@ -297,6 +301,7 @@ func (r *run) see(resolver catalog.Resolver) {
 	r.r = catalog.SearchPath(resolver, r.path)
 	if r.Env != nil { // Statistics need none.
 		r.Env.Format.Domains = planner.NewDomains(r.Env, func() catalog.Resolver { return r.r })
+		r.Env.TextSearch = func() builtin.TextSearch { return r.r.TextSearch() }
 	}
 }
 
@@ -349,6 +354,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		if n.Object.Kind == "EXTENSION" {
 			return "ALTER EXTENSION", r.moveExtension(ctx, n.Object.Name[0], n.Change.Schema)
 		}
+		if ofTextSearch(n.Object.Kind) {
+			return "ALTER " + n.Object.Kind, r.alterTextSearchObject(ctx, n)
+		}
 		if ofRoutine(n.Object.Kind) {
 			return "ALTER " + n.Object.Kind, r.alterRoutineObject(ctx, n)
 		}
@@ -364,7 +372,12 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 	case *ast.AlterFunction:
 		return "ALTER " + n.Function.Kind, r.alterRoutine(ctx, n)
 	case *ast.Define:
+		if ofTextSearch(n.Kind) {
+			return "CREATE " + n.Kind, r.createTextSearch(ctx, n)
+		}
 		return "CREATE AGGREGATE", r.createAggregate(ctx, n)
+	case *ast.AlterTextSearch:
+		return "ALTER " + n.Kind(), r.alterTextSearch(ctx, n)
 	case *ast.CreateExtension:
 		return "CREATE EXTENSION", r.createExtension(ctx, n)
 	case *ast.AlterExtension:
@@ -390,6 +403,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		}
 		if n.Objects[0].Kind == "EXTENSION" {
 			return "DROP EXTENSION", r.dropExtensions(ctx, n)
+		}
+		if ofTextSearch(n.Objects[0].Kind) {
+			return "DROP " + n.Objects[0].Kind, r.dropTextSearch(ctx, n)
 		}
 		if ofRoutine(n.Objects[0].Kind) {
 			return "DROP " + n.Objects[0].Kind, r.dropRoutines(ctx, n)

@@ -458,6 +458,15 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 	for _, f := range functions {
 		why = append(why, "function "+r.routineSignature(f)+" depends on schema "+schema)
 	}
+	search := r.textSearchWhere(func(d *catalog.TextSearchDescriptor) bool { return d.Schema == schema })
+	for _, d := range search {
+		why = append(why, d.Kind()+" "+r.textSearchName(d)+" depends on schema "+schema)
+	}
+	searchUses, err := r.textSearchUses(ctx, search)
+	if err != nil {
+		return err
+	}
+	why = append(why, searchUses.lines...)
 	installed := r.extensionsIn(schema)
 	for _, e := range installed {
 		why = append(why, "extension "+e.Name+" depends on schema "+schema)
@@ -492,6 +501,9 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 		if err := r.dropTypeWith(ctx, t, found); err != nil {
 			return err
 		}
+	}
+	if err := r.dropFoundTextSearch(ctx, search); err != nil {
+		return err
 	}
 	for _, e := range installed {
 		if err := r.dropExtension(ctx, e, true); err != nil {

@@ -251,6 +251,9 @@ func (r *run) dropExtension(ctx context.Context, d *catalog.ExtensionDescriptor,
 	if err := r.dropDependents(ctx, &found.typeDropping); err != nil {
 		return err
 	}
+	if err := r.dropFoundTextSearch(ctx, found.textSearch); err != nil {
+		return err
+	}
 	if err := r.ch.DropExtension(ctx, d); err != nil {
 		return err
 	}

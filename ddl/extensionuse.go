@@ -10,6 +10,7 @@ import (
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/textsearch"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -17,6 +18,8 @@ import (
 type extensionDropping struct {
 	typeDropping
 	lines []string
+	// textSearch are the configurations and dictionaries that use those of the extension.
+	textSearch []*catalog.TextSearchDescriptor
 }
 
 // extensionProbe finds what depends on an extension. Stored expressions and queries are bound, which tells the functions, operators and
@@ -61,7 +64,32 @@ func (r *run) extensionUses(ctx context.Context, d *catalog.ExtensionDescriptor)
 			return nil, err
 		}
 	}
-	return &p.found, nil
+	return &p.found, p.textSearch(ctx)
+}
+
+// textSearch finds the dictionaries and configurations that use the dictionary or the template of the extension, and what depends on them.
+func (p *extensionProbe) textSearch(ctx context.Context) error {
+	if p.of.Name != "unaccent" {
+		return nil
+	}
+	dictionary, template := textsearch.DictionaryNamed("unaccent").OID, textsearch.TemplateNamed("unaccent").OID
+	p.found.textSearch = p.textSearchWhere(func(d *catalog.TextSearchDescriptor) bool { return d.Uses(dictionary) || d.Template == template })
+	for _, d := range p.found.textSearch {
+		what := " depends on text search dictionary "
+		if d.Template != 0 {
+			what = " depends on text search template "
+		}
+		p.found.lines = append(p.found.lines, d.Kind()+" "+p.textSearchName(d)+what+p.prefix+"unaccent")
+	}
+	further := p.withConfigurations(p.found.textSearch)
+	for _, d := range further[len(p.found.textSearch):] {
+		p.found.lines = append(p.found.lines, d.Kind()+" "+p.textSearchName(d)+" depends on text search dictionary of extension unaccent")
+	}
+	uses, err := p.run.textSearchUses(ctx, further)
+	if err == nil {
+		p.found.lines = append(p.found.lines, uses.lines...)
+	}
+	return err
 }
 
 // uses reports whether what f binds uses the extension, and notes the dependency. What cannot be bound depends on nothing.
@@ -81,6 +109,11 @@ func (p *extensionProbe) depends(what string, use builtin.Use) {
 	if use.Routine != nil {
 		d := p.r.Routines().ByOID(use.Routine.OID)
 		p.found.lines = append(p.found.lines, what+" depends on function "+p.routineSignature(d))
+		return
+	}
+	if use.TextSearch != 0 {
+		d := p.r.TextSearch().ByOID(types.OID(use.TextSearch))
+		p.found.lines = append(p.found.lines, what+" depends on "+d.Kind()+" "+p.textSearchName(d))
 		return
 	}
 	p.found.lines = append(p.found.lines, what+" depends on "+use.Kind+" "+p.prefix+use.Name)

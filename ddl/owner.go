@@ -260,6 +260,11 @@ func (r *run) reassignOwned(ctx context.Context, n *ast.OwnedBy) error {
 			}
 		}
 	}
+	for _, d := range r.textSearchWhere(func(d *catalog.TextSearchDescriptor) bool { return slices.Contains(from, d.OwnerOID()) }) {
+		if err := r.passTextSearch(ctx, d, to); err != nil {
+			return err
+		}
+	}
 	all, err := r.r.Relations(ctx)
 	if err != nil {
 		return err
@@ -316,6 +321,10 @@ func (r *run) dropOwned(ctx context.Context, n *ast.OwnedBy) error {
 	}
 	owned := r.routinesWhere(func(d *catalog.RoutineDescriptor) bool { return slices.Contains(roles, d.OwnerOID()) })
 	if err := r.dropRoutineList(ctx, owned, n.Cascade); err != nil {
+		return err
+	}
+	search := r.textSearchWhere(func(d *catalog.TextSearchDescriptor) bool { return slices.Contains(roles, d.OwnerOID()) })
+	if err := r.dropTextSearchList(ctx, search, n.Cascade); err != nil {
 		return err
 	}
 	var schemas []string
@@ -545,6 +554,9 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 		case d.ACL.Mentions(role):
 			add(d.ID, "privileges for ", name)
 		}
+	}
+	for _, d := range r.textSearchWhere(func(d *catalog.TextSearchDescriptor) bool { return d.OwnerOID() == role }) {
+		add(d.ID, "owner of ", d.Kind(), " ", r.textSearchName(d))
 	}
 	for name, o := range r.access.Grants.Schemas {
 		switch {

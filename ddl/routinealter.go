@@ -318,19 +318,30 @@ func (r *run) renameCalls(ctx context.Context, d *catalog.RoutineDescriptor, sch
 			overloads++
 		}
 	}
+	return r.rewriteStored(ctx, func(e ast.Expr) (changed bool, _ error) {
+		c, ok := e.(*ast.Call)
+		if !ok || len(c.Name) != 2 || c.Name[0] != d.Schema || c.Name[1] != d.Name {
+			return false, nil
+		}
+		if overloads > 1 {
+			return false, pgerror.Unsupported("giving another name to one of several functions of a name that stored expressions call",
+				"Drop what calls "+d.Name+" first and create it again.")
+		}
+		c.Name = []string{schema, name}
+		return true, nil
+	})
+}
+
+// rewriteStored calls rewrite with each part of the expressions and queries that are stored, and stores those that it has changed.
+func (r *run) rewriteStored(ctx context.Context, rewrite func(e ast.Expr) (changed bool, _ error)) error {
 	var failed error
 	changed := false
 	visitor := ast.Visitor{Expr: func(e ast.Expr) {
-		c, ok := e.(*ast.Call)
-		if !ok || len(c.Name) != 2 || c.Name[0] != d.Schema || c.Name[1] != d.Name {
+		if failed != nil {
 			return
 		}
-		if overloads > 1 {
-			failed = pgerror.Unsupported("giving another name to one of several functions of a name that stored expressions call",
-				"Drop what calls "+d.Name+" first and create it again.")
-		}
-		changed = true
-		c.Name = []string{schema, name}
+		part, err := rewrite(e)
+		changed, failed = changed || part, err
 	}}
 	all, err := r.r.Relations(ctx)
 	if err != nil {

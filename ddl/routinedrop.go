@@ -91,8 +91,16 @@ func (r *run) dropRoutineList(ctx context.Context, targets []*catalog.RoutineDes
 	return nil
 }
 
-// routineUses finds what depends on routines. Stored expressions and queries are bound, which tells the routines that they call.
+// routineUses finds what depends on routines.
 func (r *run) routineUses(ctx context.Context, targets []*catalog.RoutineDescriptor) (*extensionDropping, error) {
+	return r.boundUses(ctx, func(use builtin.Use) bool {
+		return use.Routine != nil && slices.ContainsFunc(targets, func(d *catalog.RoutineDescriptor) bool { return d.OID() == use.Routine.OID })
+	}, targets)
+}
+
+// boundUses finds what depends on objects of users. Stored expressions and queries are bound, which tells the objects that they use. routines
+// are those among the objects: they do not depend on themselves.
+func (r *run) boundUses(ctx context.Context, of func(builtin.Use) bool, routines []*catalog.RoutineDescriptor) (*extensionDropping, error) {
 	deps, probing := *r.Deps, *r
 	env := builtin.Env{}
 	if r.Env != nil {
@@ -100,8 +108,8 @@ func (r *run) routineUses(ctx context.Context, targets []*catalog.RoutineDescrip
 	}
 	probing.Deps, deps.Env = &deps, &env
 	p := &extensionProbe{run: &probing}
-	env.RoutineUsed = func(use builtin.Use) {
-		if slices.ContainsFunc(targets, func(d *catalog.RoutineDescriptor) bool { return d.OID() == use.Routine.OID }) {
+	env.ObjectUsed = func(use builtin.Use) {
+		if of(use) {
 			p.used = append(p.used, use)
 		}
 	}
@@ -128,7 +136,7 @@ func (r *run) routineUses(ctx context.Context, targets []*catalog.RoutineDescrip
 		return nil, err
 	}
 	for _, d := range r.r.Routines().All() {
-		if err := p.routineUse(ctx, d, targets); err != nil {
+		if err := p.routineUse(ctx, d, routines); err != nil {
 			return nil, err
 		}
 	}
@@ -243,11 +251,7 @@ func (r *run) routinesWhere(is func(d *catalog.RoutineDescriptor) bool) []*catal
 func (r *run) dropFound(ctx context.Context, found []*catalog.RoutineDescriptor) error {
 	for _, d := range found {
 		if now := r.r.Routines().ByOID(d.OID()); now != nil {
-			quiet := *r
-			deps := *r.Deps
-			deps.Report = silent{}
-			quiet.Deps = &deps
-			if err := quiet.dropRoutineList(ctx, []*catalog.RoutineDescriptor{now}, true); err != nil {
+			if err := r.quiet().dropRoutineList(ctx, []*catalog.RoutineDescriptor{now}, true); err != nil {
 				return err
 			}
 			if err := r.look(ctx); err != nil {
@@ -256,4 +260,12 @@ func (r *run) dropFound(ctx context.Context, found []*catalog.RoutineDescriptor)
 		}
 	}
 	return nil
+}
+
+// quiet returns a run that gives no notices.
+func (r *run) quiet() *run {
+	quiet, deps := *r, *r.Deps
+	deps.Report = silent{}
+	quiet.Deps = &deps
+	return &quiet
 }

@@ -209,6 +209,8 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		return r.commentExtension(ctx, name.Name, text)
 	case "FUNCTION", "PROCEDURE", "ROUTINE", "AGGREGATE":
 		return r.commentRoutine(ctx, &n.Object, text)
+	case "TEXT SEARCH CONFIGURATION", "TEXT SEARCH DICTIONARY", "TEXT SEARCH PARSER", "TEXT SEARCH TEMPLATE":
+		return r.commentTextSearch(ctx, &n.Object, text)
 	case "SCHEMA":
 		ok, err := r.r.SchemaExists(ctx, name.Name)
 		if err != nil || !ok {
@@ -219,7 +221,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		}
 		return r.look(ctx)
 	}
-	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas, types, routines, extensions and roles.").At(n.Position())
+	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas, types, routines, extensions, roles, text search configurations and dictionaries.").At(n.Position())
 }
 
 func (r *run) commentColumn(ctx context.Context, n *ast.Comment, text string) error {

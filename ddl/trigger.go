@@ -12,6 +12,7 @@ import (
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -159,7 +160,7 @@ func (r *run) triggerFunction(g *catalog.TriggerDescriptor, n *ast.CreateTrigger
 	full := strings.Join(n.Function, ".")
 	switch {
 	case found == nil:
-		return pgerror.New(pgerror.UndefinedFunction, "function %s() does not exist", full)
+		return r.builtinTriggerFunction(g, name, full)
 	case found.Ret.OID != types.OIDTrigger:
 		return pgerror.New("42P17", "function %s must return type %s", full, "trigger")
 	case r.access.Routine(found, acl.Execute) == 0:
@@ -167,6 +168,19 @@ func (r *run) triggerFunction(g *catalog.TriggerDescriptor, n *ast.CreateTrigger
 	}
 	g.Function = found.ID
 	return nil
+}
+
+// builtinTriggerFunction takes one of PostgreSQL's own functions for a trigger.
+func (r *run) builtinTriggerFunction(g *catalog.TriggerDescriptor, name ast.TableName, full string) error {
+	if name.Schema == "" || name.Schema == catalog.SystemSchema {
+		for _, p := range builtin.ProcsNamed(name.Name) {
+			if p.Ret == types.OIDTrigger && len(p.Args) == 0 {
+				g.Function = uint64(p.OID)
+				return nil
+			}
+		}
+	}
+	return pgerror.New(pgerror.UndefinedFunction, "function %s() does not exist", full)
 }
 
 func noTrigger(name string, t *catalog.TableDescriptor) error {

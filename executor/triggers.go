@@ -13,7 +13,7 @@ import (
 type TriggerRunner interface {
 	// RunTrigger executes a trigger of a table, whose rows have type row. old and new are NULL where the event has none, or where the trigger
 	// is of the statement. It returns what the function does: of a trigger before a row, the row to go on with, or NULL.
-	RunTrigger(ctx context.Context, t *catalog.TableDescriptor, g *catalog.TriggerDescriptor, row types.Type, event catalog.TriggerEvents, old, new types.Datum) (types.Datum, error)
+	RunTrigger(ctx context.Context, t *catalog.TableDescriptor, g *planner.Trigger, row types.Type, event catalog.TriggerEvents, old, new types.Datum) (types.Datum, error)
 }
 
 // triggers executes the triggers of a table that a statement writes: those before the statement and before each row as it goes on, the
@@ -85,7 +85,7 @@ func (g *triggers) run(ctx context.Context, t *planner.Trigger, event catalog.Tr
 	if g.ex.rt.Triggers == nil {
 		return types.Null, pgerror.New(pgerror.FeatureNotSupported, "triggers are not available here")
 	}
-	return g.ex.rt.Triggers.RunTrigger(ctx, g.table, t.TriggerDescriptor, g.plan.Row, event, old, new)
+	return g.ex.rt.Triggers.RunTrigger(ctx, g.table, t, g.plan.Row, event, old, new)
 }
 
 // begin executes the triggers before the statement.

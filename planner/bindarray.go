@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -94,8 +96,8 @@ func (sc *scope) subscript(e *ast.Subscript) (expr.Scalar, error) {
 	if t.OID == types.OIDHstore {
 		return sc.hstoreSubscript(x, steps)
 	}
-	if t.OID == types.OIDName && len(steps) == 1 && !e.Slice {
-		return sc.nameSubscript(x, e)
+	if _, n := builtin.FixedParts(t); n > 0 {
+		return sc.fixedSubscript(x, steps)
 	}
 	if !t.IsArray() {
 		return nil, errNoSubscripts(t, startOf(first.X))
@@ -170,14 +172,18 @@ func (sc *scope) arrayIndex(e ast.Expr) (expr.Scalar, error) {
 	return out, err
 }
 
-// nameSubscript binds the byte of a name.
-func (sc *scope) nameSubscript(x expr.Scalar, e *ast.Subscript) (expr.Scalar, error) {
-	i, err := sc.expr(e.Index)
-	if err == nil {
-		i, err = sc.b.coerce(i, types.TInt4, castAssignment, startOf(e.Index))
+// fixedSubscript binds X[i] of a type with a fixed number of parts. The subscripts are from the last to the first.
+func (sc *scope) fixedSubscript(x expr.Scalar, steps []*ast.Subscript) (expr.Scalar, error) {
+	args := []expr.Scalar{x}
+	for _, s := range slices.Backward(steps) {
+		if s.Slice {
+			return nil, pgerror.New(pgerror.FeatureNotSupported, "slices of fixed-length arrays not implemented")
+		}
+		i, err := sc.arrayIndex(s.Index)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, i)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return expr.NewCall(builtin.NameSubscript, []expr.Scalar{x, i}), nil
+	return expr.NewCall(builtin.FixedSubscript(x.Type().Base(), len(steps)), args), nil
 }

@@ -116,6 +116,12 @@ func (t *assignTarget) step(typ types.Type, path []ast.Step) (types.Type, []ast.
 		return whole, nil, nil
 	case n > 0 && whole.OID == types.OIDHstore && n == len(path):
 		return types.TText, nil, nil
+	case n > 0 && assignableParts(whole):
+		if sliced(path[:n]) {
+			return whole, path[n:], nil
+		}
+		part, _ := builtin.FixedParts(whole)
+		return part, path[n:], nil
 	case n > 0 && whole.IsArray():
 		return builtin.ArrayPartType(whole, sliced(path[:n])), path[n:], nil
 	case n > 0 && whole.OID != types.OIDJSONB:
@@ -132,6 +138,12 @@ func (t *assignTarget) step(typ types.Type, path []ast.Step) (types.Type, []ast.
 			field, t.col.Name, builtin.TypeName(typ)).At(t.pos)
 	}
 	return whole.Def.Fields[i].Type, path[1:], nil
+}
+
+// assignableParts reports whether the parts of a type's fixed number can be assigned.
+func assignableParts(t types.Type) bool {
+	_, n := builtin.FixedParts(t)
+	return n > 0 && t.OID != types.OIDName
 }
 
 // check refuses parts of columns that have none.
@@ -255,6 +267,9 @@ func (b *binder) assignElement(sc *scope, t *assignTarget, typ types.Type, part 
 		}
 		return b.assignHstore(sc, part, old, value)
 	}
+	if assignableParts(whole) {
+		return b.assignFixed(sc, whole, part, old, assign)
+	}
 	bounds, err := sc.arrayBounds(part)
 	if err != nil {
 		return nil, err
@@ -278,6 +293,23 @@ func (b *binder) assignElement(sc *scope, t *assignTarget, typ types.Type, part 
 		}
 	}
 	return expr.NewCall(builtin.ArrayAssignment(whole.Base(), bounds.slice, bounds.written), args), nil
+}
+
+// assignFixed is assignElement for a type with a fixed number of parts.
+func (b *binder) assignFixed(sc *scope, whole types.Type, part []ast.Step, old expr.Scalar, assign func(element expr.Scalar) (expr.Scalar, error)) (expr.Scalar, error) {
+	index := expr.Scalar(&expr.Const{Value: types.Int(0), Typ: types.TInt4})
+	if first := part[0].Subscript; !first.Slice {
+		var err error
+		if index, err = sc.arrayIndex(first.Index); err != nil {
+			return nil, err
+		}
+	}
+	element := expr.NewCall(builtin.FixedSubscript(whole.Base(), 1), []expr.Scalar{expr.Clone(old), expr.Clone(index)})
+	value, err := assign(element)
+	if err != nil {
+		return nil, err
+	}
+	return expr.NewCall(builtin.FixedAssignment(whole.Base(), sliced(part), len(part) > 1), []expr.Scalar{old, value, index}), nil
 }
 
 func (b *binder) assignHstore(sc *scope, part []ast.Step, old, value expr.Scalar) (expr.Scalar, error) {

@@ -1,7 +1,10 @@
 package planner
 
 import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -120,6 +123,9 @@ func (b *binder) parseConst(c *expr.Const, t types.Type, pos int) (expr.Scalar, 
 	if t.Def != nil {
 		b.typeLiteral(c, t)
 	}
+	if t.OID == types.OIDRegconfig || t.OID == types.OIDRegdictionary {
+		return b.textSearchConst(c, t, pos)
+	}
 	if dependsOnSession(t) {
 		if err := b.fixTime(c, t); err != nil {
 			return nil, at(err, pos)
@@ -133,6 +139,27 @@ func (b *binder) parseConst(c *expr.Const, t types.Type, pos int) (expr.Scalar, 
 	d, err := types.ParseText(t, c.Value.Text(), f)
 	if err != nil {
 		return nil, at(err, pos)
+	}
+	return &expr.Const{Value: d, Typ: t}, nil
+}
+
+// textSearchConst reads the name of a text search configuration or dictionary: its number is the constant. For a statement that may be stored
+// the syntax tree gets the name with its schema, if a user has defined the object.
+func (b *binder) textSearchConst(c *expr.Const, t types.Type, pos int) (expr.Scalar, error) {
+	names := &pgcatalog.Objects{Resolver: func() catalog.Resolver { return b.r }}
+	d, err := types.ParseText(t, c.Value.Text(), &types.Format{Names: names})
+	if err != nil {
+		return nil, at(err, pos)
+	}
+	if found := b.r.TextSearch().ByOID(types.OID(d.Int())); found != nil {
+		if b.env != nil && b.env.ObjectUsed != nil {
+			b.env.ObjectUsed(builtin.Use{Kind: found.Kind(), TextSearch: uint32(found.ID)})
+		}
+		for i := range b.texts {
+			if b.texts[i].c == c {
+				b.texts[i].literal.Value = ast.QuoteIdent(found.Schema) + "." + ast.QuoteIdent(found.Name)
+			}
+		}
 	}
 	return &expr.Const{Value: d, Typ: t}, nil
 }

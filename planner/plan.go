@@ -64,6 +64,8 @@ type Plan struct {
 	Extensions []*catalog.ExtensionDescriptor
 	// RoutinesVersion is that of the resolver's routines (catalog.Routines): the plan is valid while it is the same.
 	RoutinesVersion uint64
+	// TextSearchVersion is that of the resolver's text search objects: the plan is valid while it is the same.
+	TextSearchVersion uint64
 	// CallsRoutines: routines of users are called when the plan is executed, which may read and write anything.
 	CallsRoutines bool
 	// Procedure is what CALL does; nil for another statement. The plan has no rows then: the session executes it.

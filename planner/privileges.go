@@ -63,8 +63,8 @@ type function interface {
 
 // useExtension records that the plan depends on what an extension has; the zero Use is nothing.
 func (b *binder) useExtension(use builtin.Use) {
-	if use.Routine != nil && b.env != nil && b.env.RoutineUsed != nil {
-		b.env.RoutineUsed(use)
+	if use.Routine != nil && b.env != nil && b.env.ObjectUsed != nil {
+		b.env.ObjectUsed(use)
 	}
 	if use.Extension == "" {
 		return

@@ -27,6 +27,8 @@ type Trigger struct {
 	When expr.Scalar
 	// Updates: the statement assigns a column that an update must assign for the trigger.
 	Updates bool
+	// Assigned are the ordinals of the columns to which an update gives values.
+	Assigned []int
 }
 
 // triggers binds the triggers of a table for a statement with some events, which assigns the columns with the given ordinals in
@@ -45,7 +47,7 @@ func (p *physical) triggers(t *catalog.TableDescriptor, events catalog.TriggerEv
 			}
 			p.b.routines, p.b.volatile = true, true
 		}
-		bound := Trigger{TriggerDescriptor: g, Updates: len(g.Columns) == 0}
+		bound := Trigger{TriggerDescriptor: g, Updates: len(g.Columns) == 0, Assigned: assigned}
 		for _, ord := range assigned {
 			for _, id := range g.Columns {
 				bound.Updates = bound.Updates || t.Columns[ord].ID == id

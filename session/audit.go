@@ -88,7 +88,7 @@ func (a *auditor) class(tree ast.Statement) string {
 		return audit.DDL
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop, *ast.AlterTable, *ast.Truncate,
 		*ast.Comment, *ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.CreatePolicy, *ast.AlterPolicy, *ast.CreateTrigger, *ast.CreateType, *ast.AlterEnum,
-		*ast.CreateFunction, *ast.AlterFunction, *ast.Define,
+		*ast.CreateFunction, *ast.AlterFunction, *ast.Define, *ast.AlterTextSearch,
 		*ast.AlterType, *ast.RenameAttribute, *ast.CreateDomain, *ast.AlterDomain, *ast.Database,
 		*ast.CreateExtension, *ast.AlterExtension, *ast.CreateMaterializedView, *ast.RefreshMaterializedView:
 		return audit.DDL

@@ -132,6 +132,8 @@ func changeName(tree ast.Statement) string {
 		return "ALTER " + n.Function.Kind
 	case *ast.Define:
 		return "CREATE " + n.Kind
+	case *ast.AlterTextSearch:
+		return "ALTER " + n.Kind()
 	case *ast.CreateTrigger:
 		return "CREATE TRIGGER"
 	case *ast.CreatePolicy:

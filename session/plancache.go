@@ -117,7 +117,7 @@ func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same fun
 	if c.ObjectsVersion != r.Grants().ObjectsVersion { // It may not list a function whose privileges have been changed since.
 		return false, nil
 	}
-	if c.RoutinesVersion != r.Routines().Version() {
+	if c.RoutinesVersion != r.Routines().Version() || c.TextSearchVersion != r.TextSearch().Version() {
 		return false, nil
 	}
 	if c.Role != 0 && c.Roles != r.Roles() {

@@ -227,6 +227,14 @@ func open(ctx context.Context, deps Deps, pid uint32, client Client, startup map
 		return nil, err
 	}
 	s.connect(ctx)
+	s.settings.FindTextSearch(func(name string) (string, error) {
+		oid, err := s.objects.TextSearchOID(types.OIDRegconfig, name)
+		if err != nil {
+			return "", err
+		}
+		full, _ := s.objects.QualifiedTextSearch(types.OIDRegconfig, oid)
+		return full, nil
+	})
 	s.acting.initial, s.acting.audit = nil, &s.audit
 	return s, nil
 }
@@ -237,6 +245,7 @@ func (s *Session) connect(ctx context.Context) {
 	s.audit = auditor{log: deps.Audit, identity: &s.identity, acting: &s.acting, tx: tx}
 	s.memory = memory.NewAccount(deps.Memory, freeBytes)
 	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Queries: &s.queries, Rand: builtin.NewRand()}
+	env.TextSearch = tx.textSearch
 	s.domains = planner.NewDomains(&s.env, tx.names)
 	s.objects = pgcatalog.Objects{Resolver: tx.names, Role: func() uint32 { return s.acting.current }, Database: Database}
 	s.objects.ViewText, s.objects.UpdatesOf = s.view.ViewText, s.view.UpdatesOf

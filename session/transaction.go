@@ -445,6 +445,14 @@ func (t *transaction) note() {
 	}
 }
 
+// textSearch returns the text search objects of the statement's schema.
+func (t *transaction) textSearch() builtin.TextSearch {
+	if r := t.names(); r != nil {
+		return r.TextSearch()
+	}
+	return (*catalog.TextSearch)(nil)
+}
+
 // names returns the schema in which functions and regclass look objects up; nil when there is none to be had.
 func (t *transaction) names() catalog.Resolver {
 	if t.resolver == nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/plpgsql"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -19,14 +20,14 @@ var eventNames = map[catalog.TriggerEvents]string{
 }
 
 // RunTrigger implements executor.TriggerRunner.
-func (h *procedural) RunTrigger(ctx context.Context, t *catalog.TableDescriptor, g *catalog.TriggerDescriptor, row types.Type, event catalog.TriggerEvents, old, new types.Datum) (types.Datum, error) {
+func (h *procedural) RunTrigger(ctx context.Context, t *catalog.TableDescriptor, g *planner.Trigger, row types.Type, event catalog.TriggerEvents, old, new types.Datum) (types.Datum, error) {
 	r, err := h.Schema(ctx)
 	if err != nil {
 		return types.Null, err
 	}
 	d := r.Routines().ByOID(types.OID(g.Function))
 	if d == nil {
-		return types.Null, pgerror.New(pgerror.UndefinedFunction, "function with OID %d does not exist", g.Function)
+		return h.builtinTrigger(r, &firing{t, g, row, event, old, new})
 	}
 	if d.Language != "plpgsql" {
 		return types.Null, pgerror.New(pgerror.FeatureNotSupported, "trigger functions in language %s are not supported", d.Language)

@@ -16,16 +16,12 @@ func (p *parser) lacking(pos ast.Pos, verb string) {
 	if word == kw.Type || word == kw.Domain || word == kw.Role || word == kw.Group || word == kw.User && next != kw.Mapping ||
 		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy || word == kw.Extension ||
 		word == kw.Function || word == kw.Procedure || word == kw.Routine || word == kw.Aggregate ||
-		word == kw.Trigger || word == kw.Constraint && next == kw.Trigger || word == kw.Materialized && next == kw.View {
+		word == kw.Text && next == kw.Search || word == kw.Trigger || word == kw.Constraint && next == kw.Trigger || word == kw.Materialized && next == kw.View {
 		return
 	}
 	what := verb + " " + upper(word)
 	if word == kw.Event && next == kw.Trigger || word == kw.Foreign && next == kw.Table {
 		what += " " + upper(next)
-	}
-	if kind := p.peek(2).kw; word == kw.Text && next == kw.Search {
-		p.notYet(pos, what+" SEARCH "+upper(kind), textSearchHint(kind))
-		return
 	}
 	p.notYet(pos, what, objectHint(word))
 }
@@ -44,17 +40,6 @@ func objectHint(word kw.Word) string {
 		return "Use a built-in type with a CHECK constraint."
 	}
 	return ""
-}
-
-// textSearchHint says what to use instead of an object of full-text search that users define.
-func textSearchHint(kind kw.Word) string {
-	switch kind {
-	case kw.Parser, kw.Template:
-		return "Its functions would have to be written in C. Use pg_catalog.default and the configurations of pg_ts_config."
-	case kw.Dictionary:
-		return "Use the dictionaries of pg_ts_dict."
-	}
-	return "Use the configurations of pg_ts_config."
 }
 
 // nameForm is how an object of some kind is named.

@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Describe implements builtin.Catalog: relations and their columns, functions, types, schemas and extensions.
+// Describe implements builtin.Catalog: relations and their columns, functions, types, schemas, extensions and objects of full-text search.
 func (o *Objects) Describe(class, object types.OID, column int) (string, bool) {
 	name, ok := "", false
 	kind := ""
@@ -26,6 +26,12 @@ func (o *Objects) Describe(class, object types.OID, column int) (string, bool) {
 	case classPgNamespace:
 		kind = "schema "
 		name, ok = o.SchemaName(object)
+	case classPgTSConfig:
+		kind = "text search configuration "
+		name, ok = o.TextSearchName(types.OIDRegconfig, object)
+	case classPgTSDict:
+		kind = "text search dictionary "
+		name, ok = o.TextSearchName(types.OIDRegdictionary, object)
 	case classPgExtension:
 		kind = "extension "
 		name, ok = o.extensionName(object)

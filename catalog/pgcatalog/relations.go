@@ -533,6 +533,15 @@ func descriptionRows(s *scan) error {
 			return err
 		}
 	}
+	for _, d := range s.TextSearch().All() {
+		class := classPgTSConfig
+		if d.Type == types.OIDRegdictionary {
+			class = classPgTSDict
+		}
+		if err := describe(uint32(d.ID), class, 0, d.Comment); err != nil {
+			return err
+		}
+	}
 	for _, d := range s.Types().All() {
 		if err := describe(uint32(d.ID), classPgType, 0, d.Comment); err != nil {
 			return err

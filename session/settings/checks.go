@@ -123,11 +123,14 @@ func checkSynchronousCommit(value string) (string, error) {
 	return checkEnum("local", "remote_write", "remote_apply", "on", "off")(value)
 }
 
-// checkTextSearch checks the name of a text search configuration.
-func checkTextSearch(value string) (string, error) {
-	name := strings.TrimPrefix(strings.ToLower(strings.Trim(value, `" `)), "pg_catalog.")
-	if textsearch.ConfigurationNamed(name) == nil {
-		return "", fmt.Errorf("text search configuration \"%s\" does not exist", value)
+// checkTextSearch checks the name of a text search configuration. Outside a session those of users are taken as they are.
+func checkTextSearch(s *Settings, value string) (string, error) {
+	name := strings.TrimPrefix(value, "pg_catalog.")
+	if textsearch.ConfigurationNamed(name) != nil && (s.textSearch == nil || name != value) {
+		return "pg_catalog." + name, nil
 	}
-	return "pg_catalog." + name, nil
+	if s.textSearch == nil {
+		return value, nil
+	}
+	return s.textSearch(value)
 }

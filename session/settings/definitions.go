@@ -72,7 +72,7 @@ const (
 func behaviourSettings() []*definition {
 	return []*definition{
 		{name: Role, initial: NoRole, role: true, apply: applyRole, note: "Sets the current role."},
-		{name: "default_text_search_config", initial: "pg_catalog.english", check: checkTextSearch, note: "Sets default text search configuration."},
+		{name: "default_text_search_config", initial: "pg_catalog.english", checkIn: checkTextSearch, note: "Sets default text search configuration."},
 		{name: "statement_timeout", initial: "0", check: checkMillis, apply: applyStatementTimeout, note: "Sets the maximum allowed duration of any statement."},
 		{name: "search_path", initial: `"$user", public`, apply: applySearchPath, note: "Sets the schema search order for names that are not schema-qualified."},
 		{name: "extra_float_digits", initial: "1", check: checkInt(-15, 3), apply: applyFloatDigits, note: "Sets the number of digits displayed for floating-point values."},

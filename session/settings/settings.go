@@ -65,6 +65,7 @@ type Settings struct {
 	onChange       func()
 	checkRole      func(name, value string) error
 	mayExamine     func() bool
+	textSearch     func(name string) (canonical string, err error)
 }
 
 // live are the functions of Live.
@@ -141,6 +142,11 @@ func ForSuperusers(name string) bool {
 
 // CheckRoles has f check the values of the parameters that are roles, and of those for superusers, before they change.
 func (s *Settings) CheckRoles(f func(name, value string) error) { s.checkRole = f }
+
+// FindTextSearch has f find the text search configurations that users define.
+func (s *Settings) FindTextSearch(f func(name string) (canonical string, err error)) {
+	s.textSearch = f
+}
 
 // SetServer changes a parameter that clients cannot change.
 func (s *Settings) SetServer(name, value string) {

@@ -115,6 +115,14 @@ func (*CreateStatistics) statement()   {}
 func (*AlterStatistics) statement()    {}
 func (*AlterTextSearch) statement()    {}
 
+// Kind returns the kind of the object that changes.
+func (x *AlterTextSearch) Kind() string {
+	if x.Action == "" {
+		return "TEXT SEARCH DICTIONARY"
+	}
+	return "TEXT SEARCH CONFIGURATION"
+}
+
 func (x *OperatorClass) String() string      { return statementString(x) }
 func (x *OperatorFamily) String() string     { return statementString(x) }
 func (x *CreateCast) String() string         { return statementString(x) }

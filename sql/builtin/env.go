@@ -7,6 +7,7 @@ import (
 
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/textsearch"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -26,13 +27,16 @@ type Env struct {
 	Queries   Queries
 	Rand      *Rand // the session's random(); nil: one seeded for this Env at first use
 
+	// TextSearch returns the configurations and dictionaries; nil: there are those that every database has.
+	TextSearch func() TextSearch
+
 	// Memory counts large values (budget.go); nil: they are not counted.
 	Memory *memory.Account
 
 	// ExtensionUsed is told of each function, operator and type of an extension that is found while a statement is bound; nil: nobody is.
 	ExtensionUsed func(Use)
-	// RoutineUsed is told of each routine of a user; no call is inlined then. nil: nobody is.
-	RoutineUsed func(Use)
+	// ObjectUsed is told of each routine and text search object of a user; no call is inlined then. nil: nobody is.
+	ObjectUsed func(Use)
 
 	counted, pinned  int64
 	steps, stepLimit int
@@ -82,6 +86,12 @@ type SessionInfo interface {
 	NotificationQueueUsage() float64
 }
 
+// TextSearch finds text search configurations and dictionaries by OID; nil for an unknown one. Safe for concurrent use.
+type TextSearch interface {
+	Configuration(oid uint32) *textsearch.Configuration
+	Dictionary(oid uint32) *textsearch.Dictionary
+}
+
 // Cursors tells where the session's cursors are, for WHERE CURRENT OF.
 type Cursors interface {
 	// CurrentKey returns the primary key of the row of a table from which the cursor's current row comes; nil: it comes from none, as in
@@ -115,6 +125,8 @@ type Catalog interface {
 	RelationVisible(relation types.OID) (visible, ok bool)
 	// TypeVisible implements pg_type_is_visible.
 	TypeVisible(t types.OID) (visible, ok bool)
+	// TextSearchVisible implements pg_ts_config_is_visible and pg_ts_dict_is_visible, by the type regconfig or regdictionary.
+	TextSearchVisible(t, object types.OID) (visible, ok bool)
 	// CollationVisible implements pg_collation_is_visible.
 	CollationVisible(collation types.OID) (visible, ok bool)
 	// CollationVersion implements pg_collation_actual_version: that of the rules in the program, "" for none.
@@ -155,7 +167,13 @@ func (e *Env) BeginTxn() {
 
 // Beside returns an Env for another goroutine of the statement, in which only functions work that need neither the session nor the catalog.
 func (e *Env) Beside(ctx context.Context, account *memory.Account) *Env {
-	return &Env{Ctx: ctx, TxnTime: e.TxnTime, StmtTime: e.StmtTime, Clock: e.Clock, Format: e.Format, Memory: account}
+	beside := &Env{Ctx: ctx, TxnTime: e.TxnTime, StmtTime: e.StmtTime, Clock: e.Clock, Format: e.Format, Memory: account}
+	beside.Format.Warn = nil // The client's connection is that of the session's goroutine.
+	if e.TextSearch != nil {
+		all := e.TextSearch()
+		beside.TextSearch = func() TextSearch { return all }
+	}
+	return beside
 }
 
 // Context returns the statement's context; never nil.

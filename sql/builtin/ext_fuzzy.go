@@ -14,9 +14,9 @@ func unaccentFuncs() []decl {
 	return []decl{
 		{sig: "unaccent(text) text", flags: stable, fn: textMap(textsearch.Unaccent)},
 		{sig: "unaccent(regdictionary,text) text", flags: stable, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
-			d := textsearch.DictionaryByOID(uint32(a[0].Int()))
-			if d == nil {
-				return types.Null, pgerror.New(pgerror.UndefinedObject, "cache lookup failed for text search dictionary %d", uint32(a[0].Int()))
+			d, err := env.dictionary(a[0])
+			if err != nil {
+				return types.Null, err
 			}
 			return mapPieces(env, a[1].Text(), 8, func(s string) string {
 				if words, _ := d.Lexize(s); len(words) > 0 {
@@ -49,6 +49,14 @@ func fuzzyFuncs() []decl {
 		{sig: "levenshtein_less_equal(text,text,int4) int4", fn: levenshteinFunc(1)},
 		{sig: "levenshtein_less_equal(text,text,int4,int4,int4,int4) int4", fn: levenshteinFunc(4)},
 		{sig: "metaphone(text,int4) text", fn: metaphoneFunc},
+		{sig: "dmetaphone(text) text", fn: text1(func(s string) string {
+			primary, _ := doubleMetaphone(s)
+			return primary
+		})},
+		{sig: "dmetaphone_alt(text) text", fn: text1(func(s string) string {
+			_, secondary := doubleMetaphone(s)
+			return secondary
+		})},
 	}
 }
 

@@ -216,7 +216,8 @@ func operatorsNamed(op string, from Sources) []*Overload {
 type Use struct {
 	Extension  string
 	Kind, Name string   // as messages about dependencies have them: "function", "f(text,integer)"
-	Routine    *Routine // nil: of an extension
+	Routine    *Routine // of a user
+	TextSearch uint32   // the OID of a text search object of a user
 }
 
 // Use returns what the overload is of an extension; the zero Use if it is of none.

@@ -357,18 +357,3 @@ func lessAbs(a, b *apd.Decimal) bool {
 
 // nameBytes is the length of a name as PostgreSQL stores it.
 const nameBytes = 64
-
-// NameSubscript returns a byte of a name; the first one is 0. The bytes behind the name's are zero.
-var NameSubscript = &Overload{
-	Name: "name_subscript", Args: []types.Type{types.TName, types.TInt4}, Ret: types.Type{OID: types.OIDChar, Mod: -1}, Strict: true,
-	Fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-		name, i := a[0].Text(), a[1].Int()
-		switch {
-		case i < 0 || i >= nameBytes:
-			return types.Null, nil
-		case i >= int64(len(name)):
-			return types.Text(""), nil
-		}
-		return types.Text(name[i : i+1]), nil
-	},
-}

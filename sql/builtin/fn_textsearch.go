@@ -18,8 +18,17 @@ func (e *Env) defaultConfiguration() (*textsearch.Configuration, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c := textsearch.ConfigurationNamed(strings.TrimPrefix(name, "pg_catalog.")); c != nil {
-		return c, nil
+	if bare, ok := strings.CutPrefix(name, "pg_catalog."); ok {
+		if c := textsearch.ConfigurationNamed(bare); c != nil {
+			return c, nil
+		}
+	}
+	if e.Format.Names != nil {
+		oid, err := e.Format.Names.TextSearchOID(types.OIDRegconfig, name)
+		if err != nil {
+			return nil, err
+		}
+		return e.configuration(types.Int(int64(oid)))
 	}
 	return nil, pgerror.New(pgerror.UndefinedObject, "text search configuration \"%s\" does not exist", name)
 }
@@ -35,7 +44,7 @@ func configured(name, args, ret string, f func(env *Env, c *textsearch.Configura
 			return f(env, c, a)
 		}},
 		{sig: name + "(regconfig," + args + ") " + ret, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
-			c, err := configurationOf(a[0])
+			c, err := env.configuration(a[0])
 			if err != nil {
 				return types.Null, err
 			}
@@ -44,12 +53,30 @@ func configured(name, args, ret string, f func(env *Env, c *textsearch.Configura
 	}
 }
 
-// configurationOf returns the configuration of a regconfig.
-func configurationOf(d types.Datum) (*textsearch.Configuration, error) {
-	if c := textsearch.ConfigurationByOID(uint32(d.Int())); c != nil {
+// configuration returns the configuration of a regconfig.
+func (e *Env) configuration(d types.Datum) (*textsearch.Configuration, error) {
+	oid := uint32(d.Int())
+	c := textsearch.ConfigurationByOID(oid)
+	if c == nil && e.TextSearch != nil {
+		c = e.TextSearch().Configuration(oid)
+	}
+	if c != nil {
 		return c, nil
 	}
 	return nil, pgerror.New(pgerror.UndefinedObject, "cache lookup failed for text search configuration %d", uint32(d.Int()))
+}
+
+// dictionary returns the dictionary of a regdictionary.
+func (e *Env) dictionary(d types.Datum) (*textsearch.Dictionary, error) {
+	oid := uint32(d.Int())
+	found := textsearch.DictionaryByOID(oid)
+	if found == nil && e.TextSearch != nil {
+		found = e.TextSearch().Dictionary(oid)
+	}
+	if found != nil {
+		return found, nil
+	}
+	return nil, pgerror.New(pgerror.UndefinedObject, "cache lookup failed for text search dictionary %d", oid)
 }
 
 // lexemeArray is what ts_lexize returns: NULL for a word that the dictionary does not know.
@@ -78,6 +105,24 @@ func documentVector(env *Env, c *textsearch.Configuration, text string) (tsearch
 	return c.Vector(text, env.poller())
 }
 
+// DocumentOf returns the tsvector of texts that follow each other.
+func (e *Env) DocumentOf(configuration types.OID, texts []string) (types.Datum, error) {
+	c, err := e.configuration(types.Int(int64(configuration)))
+	if err != nil {
+		return types.Null, err
+	}
+	doc := c.NewDocument(e.poller())
+	for _, text := range texts {
+		if err := e.Reserve(documentBytes * len(text)); err != nil {
+			return types.Null, err
+		}
+		if err := doc.Continue(text); err != nil {
+			return types.Null, err
+		}
+	}
+	return vectorDatum(doc.Vector())
+}
+
 func toVector(env *Env, c *textsearch.Configuration, a []types.Datum) (types.Datum, error) {
 	return vectorDatum(documentVector(env, c, a[0].Text()))
 }
@@ -88,12 +133,30 @@ func queryOf(name string, op tsearch.Op, parse func(string, tsearch.Morph) (*tse
 		if err := env.Reserve(documentBytes * len(a[0].Bytes())); err != nil {
 			return types.Null, err
 		}
-		q, err := parse(a[0].Text(), c.Morph(op, env.poller()))
+		operands, morph := 0, c.Morph(op, env.poller())
+		q, err := parse(a[0].Text(), func(text string, weights uint8, prefix bool) (*tsearch.Node, error) {
+			operands++
+			return morph(text, weights, prefix)
+		})
 		if err != nil {
 			return types.Null, err
 		}
+		if q.Root == nil {
+			env.warnEmptyQuery(a[0].Text(), operands)
+		}
 		return queryDatum(q)
 	})
+}
+
+// warnEmptyQuery tells the client that a text has become a query that finds nothing.
+func (e *Env) warnEmptyQuery(text string, operands int) {
+	switch {
+	case e.Format.Warn == nil:
+	case text == "" || operands == 0:
+		e.Format.Warn(tsearch.NoLexemes(text))
+	default:
+		e.Format.Warn(pgerror.New(pgerror.SuccessfulCompletion, "text-search query contains only stop words or doesn't contain lexemes, ignored"))
+	}
 }
 
 func documentFuncs() []decl {
@@ -113,36 +176,44 @@ func documentFuncs() []decl {
 			}
 			return types.Int(int64(c.OID)), nil
 		}},
-		decl{sig: "ts_lexize(regdictionary,text) text[]", fn: fn2(func(a, b types.Datum) (types.Datum, error) {
-			d := textsearch.DictionaryByOID(uint32(a.Int()))
-			if d == nil {
-				return types.Null, pgerror.New(pgerror.UndefinedObject, "cache lookup failed for text search dictionary %d", uint32(a.Int()))
+		decl{sig: "ts_lexize(regdictionary,text) text[]", fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			d, err := env.dictionary(a[0])
+			if err != nil {
+				return types.Null, err
 			}
-			return lexemeArray(d.Lexize(b.Text())), nil
-		})},
+			return lexemeArray(d.Lexize(a[1].Text())), nil
+		}},
 		decl{sig: "ts_match_tt(text,text) bool", flags: stable, fn: matchTexts},
 		decl{sig: "ts_match_tq(text,tsquery) bool", flags: stable, fn: matchText},
 	)
 }
 
-// textSearchVisible declares the functions that report whether an object of full-text search is found by its name alone: all are in
-// pg_catalog.
+// textSearchVisible declares the functions that report whether an object of full-text search is found by its name alone. The only parser and
+// the templates are in pg_catalog.
 func textSearchVisible() []decl {
-	var out []decl
-	for name, exists := range map[string]func(oid uint32) bool{
-		"ts_config":   func(oid uint32) bool { return textsearch.ConfigurationByOID(oid) != nil },
-		"ts_dict":     func(oid uint32) bool { return textsearch.DictionaryByOID(oid) != nil },
-		"ts_parser":   func(oid uint32) bool { return oid == textsearch.ParserOID },
-		"ts_template": func(oid uint32) bool { return textsearch.TemplateByOID(oid) != nil },
-	} {
-		out = append(out, decl{sig: "pg_" + name + "_is_visible(oid) bool", flags: stable, fn: fn1(func(a types.Datum) (types.Datum, error) {
-			if !exists(uint32(a.Int())) {
+	visible := func(t types.OID) Func {
+		return catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			is, ok := c.TextSearchVisible(t, oidArg(a[0]))
+			if !ok {
+				return types.Null, nil
+			}
+			return types.Bool(is), nil
+		})
+	}
+	exists := func(has func(oid uint32) bool) Func {
+		return fn1(func(a types.Datum) (types.Datum, error) {
+			if !has(uint32(a.Int())) {
 				return types.Null, nil
 			}
 			return types.Bool(true), nil
-		})})
+		})
 	}
-	return out
+	return []decl{
+		{sig: "pg_ts_config_is_visible(oid) bool", flags: stable, fn: visible(types.OIDRegconfig)},
+		{sig: "pg_ts_dict_is_visible(oid) bool", flags: stable, fn: visible(types.OIDRegdictionary)},
+		{sig: "pg_ts_parser_is_visible(oid) bool", flags: stable, fn: exists(func(oid uint32) bool { return oid == textsearch.ParserOID })},
+		{sig: "pg_ts_template_is_visible(oid) bool", flags: stable, fn: exists(func(oid uint32) bool { return textsearch.TemplateByOID(oid) != nil })},
+	}
 }
 
 func documentOps() []decl {

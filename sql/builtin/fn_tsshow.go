@@ -28,7 +28,7 @@ func documentSetFuncs() []setDecl {
 			return debugRows{tsparser.New(a[0].Text(), env.poller()), c, debug}, err
 		})},
 		{sig: "ts_debug(regconfig,text) record", flags: stable, estimate: 1000, columns: debug, open: opens(func(env *Env, a []types.Datum) (SetRows, error) {
-			c, err := configurationOf(a[0])
+			c, err := env.configuration(a[0])
 			return debugRows{tsparser.New(a[1].Text(), env.poller()), c, debug}, err
 		})},
 		{sig: "ts_stat(text) record", flags: volatile, estimate: 10000, open: opens(openStats(stats)), columns: stats},

@@ -118,6 +118,9 @@ var stopWords = sync.OnceValue(func() map[string]map[string]bool {
 	return m
 })
 
+// HasStemmer reports whether there is a stemmer of a language.
+func HasStemmer(language string) bool { return inModule[language] != nil || generated[language] != nil }
+
 // HasStopWords reports whether there is a list of stop words of a language.
 func HasStopWords(language string) bool { return stopWords()[language] != nil }
 

@@ -38,6 +38,9 @@ func TemplateByOID(oid uint32) *Template {
 			return t
 		}
 	}
+	if oid == unaccentDictionary.Template.OID {
+		return unaccentDictionary.Template
+	}
 	return nil
 }
 
@@ -61,9 +64,12 @@ func (d *Dictionary) Comment() string {
 	return "snowball stemmer for " + d.language + " language"
 }
 
+// filters reports whether the dictionaries after this one get what it makes of a word.
+func (d *Dictionary) filters() bool { return d.Template.IsOfUnaccent() }
+
 // Lexize returns the lexemes of a word, none for a stop word; false: the dictionary does not know it.
 func (d *Dictionary) Lexize(word string) (lexemes []string, known bool) {
-	if d == unaccentDictionary {
+	if d.filters() {
 		return lexizeUnaccent(word)
 	}
 	lower := strings.Map(unicode.ToLower, word)

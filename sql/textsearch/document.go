@@ -15,9 +15,13 @@ func (c *Configuration) lexemes(kind tsparser.Kind, token string) (words []strin
 		return nil, false
 	}
 	for _, d := range c.Dictionaries[kind] {
-		if words, known = d.Lexize(token); known {
+		if words, known = d.Lexize(token); !known {
+			continue
+		}
+		if !d.filters() {
 			return words, true
 		}
+		token = words[0]
 	}
 	return nil, false
 }
@@ -70,6 +74,15 @@ func (d *Document) Add(text string) error {
 	if indexed {
 		d.pos++
 	}
+	return err
+}
+
+// Continue appends a text to the one before it, as if they were one: a phrase may span them.
+func (d *Document) Continue(text string) (err error) {
+	d.pos, err = d.c.each(text, d.pos, d.poll, func(word string, pos int) error {
+		d.add(word, pos)
+		return nil
+	})
 	return err
 }
 

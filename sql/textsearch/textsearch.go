@@ -1,5 +1,6 @@
 // Package textsearch turns documents into vectors and texts into queries, by configurations: which dictionary takes which
-// tokens of the parser. The configurations and dictionaries are those that PostgreSQL 15 is delivered with, with its OIDs.
+// tokens of the parser. There are the configurations and dictionaries that PostgreSQL 15 is delivered with, with its OIDs, and those that users
+// define (NewDictionary).
 package textsearch
 
 import (

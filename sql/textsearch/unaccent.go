@@ -26,6 +26,12 @@ var unaccented = sync.OnceValue(func() map[rune]string {
 var unaccentDictionary = &Dictionary{OID: 2_000_000_020, Name: "unaccent", Options: "rules = 'unaccent'",
 	Template: &Template{2_000_000_021, "unaccent", "unaccent_init", "unaccent_lexize", ""}}
 
+// IsOfUnaccent reports whether the dictionary is the one of the extension unaccent.
+func (d *Dictionary) IsOfUnaccent() bool { return d == unaccentDictionary }
+
+// IsOfUnaccent reports whether the template is that of the extension unaccent.
+func (t *Template) IsOfUnaccent() bool { return t == unaccentDictionary.Template }
+
 // lexizeUnaccent returns a word that Unaccent changes; the dictionary does not know others.
 func lexizeUnaccent(word string) ([]string, bool) {
 	plain := Unaccent(word)

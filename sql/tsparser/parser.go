@@ -35,8 +35,11 @@ const (
 	Entity
 )
 
+// KindInfo describes a kind of tokens.
+type KindInfo struct{ Name, Description string }
+
 // Kinds are the kinds' names and descriptions; the kind 1 is the first.
-var Kinds = [...]struct{ Name, Description string }{
+var Kinds = [...]KindInfo{
 	{"asciiword", "Word, all ASCII"}, {"word", "Word, all letters"}, {"numword", "Word, letters and digits"},
 	{"email", "Email address"}, {"url", "URL"}, {"host", "Host"}, {"sfloat", "Scientific notation"}, {"version", "Version number"},
 	{"hword_numpart", "Hyphenated word part, letters and digits"}, {"hword_part", "Hyphenated word part, all letters"},

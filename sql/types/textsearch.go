@@ -36,8 +36,11 @@ func init() {
 	})
 	register(&Methods{
 		Info: Info{OIDTSQuery, "tsquery", "tsquery", 3645, 0, -1, CategoryUser, false, KindBytes},
-		Parse: func(s string, _ int32, _ *Format) (Datum, error) {
+		Parse: func(s string, _ int32, f *Format) (Datum, error) {
 			q, err := tsearch.ParseQuery(s)
+			if err == nil && q.Root == nil && f != nil && f.Warn != nil {
+				f.Warn(tsearch.NoLexemes(s))
+			}
 			return queryOrError(q, err)
 		},
 		Append: func(dst []byte, d Datum, _ *Format) []byte { return d.TSQuery().AppendText(dst) },
@@ -82,26 +85,32 @@ func init() {
 func registerTextSearchObject(oid, array OID, name, what string, oidOf func(string) (uint32, bool), nameOf func(uint32) (string, bool)) {
 	register(&Methods{
 		Info:    Info{oid, name, name, array, 0, 4, CategoryNumeric, false, KindInt},
-		Borrows: OIDOid,
-		Parse: func(s string, _ int32, _ *Format) (Datum, error) {
+		Borrows: OIDOid, SessionInput: true, SessionOutput: true,
+		Parse: func(s string, _ int32, f *Format) (Datum, error) {
 			switch {
 			case allDigits(s):
 				return parseOid(s)
 			case s == "-":
 				return Int(0), nil
 			}
-			bare := strings.ToLower(strings.Trim(s, " "))
-			if schema, rest, ok := strings.Cut(bare, "."); ok && (schema == "pg_catalog" || rest == "unaccent") {
-				bare = rest
+			if f != nil && f.Names != nil {
+				n, err := f.Names.TextSearchOID(oid, s)
+				return Int(int64(n)), err
 			}
-			if n, ok := oidOf(strings.Trim(bare, `"`)); ok {
+			if n, ok := oidOf(strings.TrimPrefix(s, "pg_catalog.")); ok {
 				return Int(int64(n)), nil
 			}
 			return Null, pgerror.New(pgerror.UndefinedObject, "text search %s \"%s\" does not exist", what, s)
 		},
-		Append: func(dst []byte, d Datum, _ *Format) []byte {
+		Append: func(dst []byte, d Datum, f *Format) []byte {
 			if d.n == 0 {
 				return append(dst, '-')
+			}
+			if f != nil && f.Names != nil {
+				if name, ok := f.Names.TextSearchName(oid, OID(d.n)); ok {
+					return append(dst, name...)
+				}
+				return appendInt(dst, d.n)
 			}
 			if name, ok := nameOf(uint32(d.n)); ok {
 				return append(dst, name...)

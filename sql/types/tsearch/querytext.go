@@ -28,6 +28,11 @@ func ParseQuery(s string) (*Query, error) {
 	})
 }
 
+// NoLexemes is the notice about the text of a query without operands.
+func NoLexemes(text string) *pgerror.Error {
+	return pgerror.New(pgerror.SuccessfulCompletion, "text-search query doesn't contain lexemes: \"%s\"", text)
+}
+
 // ParseQueryWith reads the text form of a query whose operands are texts.
 func ParseQueryWith(s string, morph Morph) (*Query, error) {
 	p := &queryParser{words: wordReader{whole: s, rest: s, query: true}, morph: morph}
