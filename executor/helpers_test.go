@@ -276,8 +276,9 @@ func (o oneTable) Roles() *catalog.Roles           { return catalog.NewRoles() }
 func (o oneTable) Types() *catalog.Types           { return catalog.NewTypes() }
 func (o oneTable) Extensions() *catalog.Extensions { return catalog.NewExtensions() }
 
-func (o oneTable) Routines() *catalog.Routines { return catalog.NewRoutines() }
-func (o oneTable) Grants() *catalog.Grants     { return catalog.NewGrants() }
+func (o oneTable) Routines() *catalog.Routines     { return catalog.NewRoutines() }
+func (o oneTable) TextSearch() *catalog.TextSearch { return new(catalog.TextSearch) }
+func (o oneTable) Grants() *catalog.Grants         { return catalog.NewGrants() }
 
 // testScratch is shared by all tests, so that what one leaves in it shows in the others.
 var testScratch = &Scratch{}

@@ -227,8 +227,9 @@ func (m *memCatalog) Roles() *catalog.Roles { return catalog.NewRoles() }
 func (m *memCatalog) Types() *catalog.Types           { return catalog.NewTypes() }
 func (m *memCatalog) Extensions() *catalog.Extensions { return catalog.NewExtensions() }
 
-func (m *memCatalog) Routines() *catalog.Routines { return catalog.NewRoutines() }
-func (m *memCatalog) Grants() *catalog.Grants     { return catalog.NewGrants() }
+func (m *memCatalog) Routines() *catalog.Routines     { return catalog.NewRoutines() }
+func (m *memCatalog) TextSearch() *catalog.TextSearch { return new(catalog.TextSearch) }
+func (m *memCatalog) Grants() *catalog.Grants         { return catalog.NewGrants() }
 
 func (m *memCatalog) Schemas(context.Context) ([]string, error) { return []string{"public"}, nil }
 

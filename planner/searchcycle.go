@@ -277,6 +277,9 @@ func (x *recursionExtension) carry(right ast.QueryBody) (ast.QueryBody, error) {
 	}
 	if n, ok := right.(*ast.Nested); ok {
 		inner := *n.Query
+		if inner.With != nil && slices.ContainsFunc(inner.With.CTEs, func(c ast.CTE) bool { return c.Name == x.def.Name }) {
+			return nil, x.errReference()
+		}
 		body, err := x.carry(inner.Body)
 		inner.Body = body
 		return &ast.Nested{Query: &inner}, err
@@ -289,9 +292,7 @@ func (x *recursionExtension) carry(right ast.QueryBody) (ast.QueryBody, error) {
 		}
 	}
 	if alias == "" {
-		return nil, pgerror.New(pgerror.FeatureNotSupported,
-			"with a SEARCH or CYCLE clause, the recursive reference to WITH query \"%s\" must be at the top level of its right-hand SELECT",
-			x.def.Name)
+		return nil, x.errReference()
 	}
 	s.Columns = slices.Clone(s.Columns)
 	for _, name := range x.added() {
@@ -305,6 +306,13 @@ func (x *recursionExtension) carry(right ast.QueryBody) (ast.QueryBody, error) {
 		s.Where = open
 	}
 	return &s, nil
+}
+
+// errReference is the error for a recursive reference in a subquery or in another item of WITH.
+func (x *recursionExtension) errReference() error {
+	return pgerror.New(pgerror.FeatureNotSupported,
+		"with a SEARCH or CYCLE clause, the recursive reference to WITH query \"%s\" must be at the top level of its right-hand SELECT",
+		x.def.Name)
 }
 
 // aliasIn returns the name that the reference to the query has within an item of FROM; empty: it is not there.

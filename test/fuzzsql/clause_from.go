@@ -124,6 +124,8 @@ var setCalls = []struct {
 	{"unnest", []types.OID{1009}, types.OIDText},
 	{"regexp_split_to_table", []types.OID{types.OIDText, types.OIDText}, types.OIDText},
 	{"string_to_table", []types.OID{types.OIDText, types.OIDText}, types.OIDText},
+	{"jsonb_array_elements", []types.OID{types.OIDJSONB}, types.OIDJSONB},
+	{"jsonb_object_keys", []types.OID{types.OIDJSONB}, types.OIDText},
 	{"generate_subscripts", []types.OID{1007, types.OIDInt4}, types.OIDInt4},
 }
 

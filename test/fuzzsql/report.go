@@ -175,6 +175,9 @@ func (f *fuzzer) script(w *world, past []*unit, u *unit) string {
 			fmt.Fprintf(&b, "%s;\n", set)
 		}
 	}
+	for _, d := range domains {
+		fmt.Fprintf(&b, "%s;\n", d)
+	}
 	for _, t := range w.tables {
 		for _, s := range append([]*tree{t.create, t.insert}, t.indexes...) {
 			if s != nil && !s.dropped {

@@ -33,7 +33,7 @@ type typ struct {
 var scalars = []*typ{
 	{oid: types.OIDBool, sql: "bool", stored: []string{"t", "f"}, bare: []string{"true", "false"}},
 	{oid: types.OIDInt2, sql: "int2", stored: []string{"0", "1", "2", "3", "-1", "7", "100", "-32768"}, literals: []string{"32767"}},
-	{oid: types.OIDInt4, sql: "int4", stored: []string{"0", "1", "2", "3", "4", "5", "-1", "-2", "7", "10", "12", "100"},
+	{oid: types.OIDInt4, sql: "int4", column: []string{"int4", "int4", "int4", "whole"}, stored: []string{"0", "1", "2", "3", "4", "5", "-1", "-2", "7", "10", "12", "100"},
 		literals: []string{"31", "32", "64", "1000", "2147483647", "-2147483648", "46341", "65536"}, bare: []string{"0", "1", "2", "3", "10", "2147483647"}, from: []types.OID{types.OIDInt2}},
 	{oid: types.OIDInt8, sql: "int8", stored: []string{"0", "1", "2", "-1", "3", "5", "10", "4294967296", "-5"},
 		literals: []string{"63", "9223372036854775807", "-9223372036854775808", "3037000500", "1000000007"}, bare: []string{"4294967296", "9223372036854775807"},
@@ -48,7 +48,7 @@ var scalars = []*typ{
 		stored:   []string{"0", "1", "-1", "2", "2.5", "-2.50", "3", "10", "100", "0.1", "999", "-7.25"},
 		literals: []string{"0.00", "1.0", "1.50", "12345.678", "99999999999999999999.9999", "1e-20", "1e30", "NaN", "Infinity", "-Infinity", "0.333333333333333333333", "9223372036854775807.5"},
 		bare:     []string{"1.5", "0.0", "2.50", "1e3", "12345678901234567890"}, from: []types.OID{types.OIDInt2, types.OIDInt4, types.OIDInt8}},
-	{oid: types.OIDText, sql: "text", stored: []string{"", "a", "abc", "ABC", "b", "Hello World", "äöü", "a,b,c", "aaa", "x1y22z333", "foo bar baz"},
+	{oid: types.OIDText, sql: "text", column: []string{"text", "text", "text", "short", "text COLLATE \"C\"", "text COLLATE \"POSIX\""}, stored: []string{"", "a", "abc", "ABC", "b", "Hello World", "äöü", "a,b,c", "aaa", "x1y22z333", "foo bar baz"},
 		literals: []string{"  pad  ", "%", "a%", "_b_", "%b%", "a\\%", "O'Reilly", "back\\slash", "(a)(b)", "[a-c]+", "b+", "^a", "c$", "\\d+", "a|b", ".", "year", "month", "hex", "base64", "g", "i", "UTC", "1", "-1.5", "2024-02-29", "日本語", "ß", "\t\n"},
 		bare:     []string{"'abc'", "''", "'a%'", "E'a\\nb'", "$$b$$"}, from: []types.OID{types.OIDVarchar, types.OIDBPChar}},
 	{oid: types.OIDVarchar, sql: "varchar", column: []string{"varchar", "varchar(20)"}, stored: []string{"", "abc", "xyz", "a", "b", "Hello"}, literals: []string{"xyz  ", "ä"}},
@@ -68,6 +68,8 @@ var scalars = []*typ{
 	{oid: types.OIDInt4Range, sql: "int4range", stored: []string{"empty", "[1,5)", "[2,3)", "(,5)", "[0,)", "(,)", "[100,200)"}, literals: []string{"[1,1]", "(1,3]", "[-5,7]"}},
 	{oid: types.OIDNumRange, sql: "numrange", coarse: true, stored: []string{"empty", "[1.5,5)", "[1,2]", "(,5]", "(0,)"}, literals: []string{"[1.0,1.0]", "(1,3.50]"}},
 	{oid: types.OIDDateRange, sql: "daterange", stored: []string{"empty", "[2000-01-01,2024-02-29)", "(,2000-01-01)", "[2023-03-31,)"}, literals: []string{"[2024-02-29,2024-02-29]"}},
+	{oid: types.OIDTSVector, sql: "tsvector", stored: []string{"", "'a':1 'b':2", "'a':1A,3B", "'cat':3 'fat':2,4 'rat':1C", "'foo bar':1", "'b'"}, literals: []string{"a a b", "'it''s':5D", "'x':16383"}},
+	{oid: types.OIDTSQuery, sql: "tsquery", stored: []string{"", "'a'", "'a' & 'b'", "!'a' | 'b'", "'fat' <-> 'cat'", "'a':*", "'a':AB"}, literals: []string{"'a' <2> ('b' | 'c')", "!!'a'", "a & !(b | c)"}},
 	{oid: types.OIDUUID, sql: "uuid", stored: []string{"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000", "ffffffff-0000-0000-0000-000000000001"}},
 }
 

@@ -107,18 +107,68 @@ func (g *gen) rowsOf(t *table) *tree {
 	return seq("INSERT INTO "+t.name+" VALUES ", listOf(", ", 1, rows...))
 }
 
+// domains are made before the tables: columns may have them.
+var domains = []string{
+	"CREATE DOMAIN whole AS int4",
+	"CREATE DOMAIN short AS text CHECK (length(VALUE) < 1000)",
+}
+
+// index makes an index: over columns or expressions, of all rows or some.
 func (g *gen) index(t *table, n int) *tree {
+	name := fmt.Sprintf("CREATE INDEX %s_i%d ON %s", t.name, n, t.name)
+	if c := pick(g, t.columns); g.chance(40) && inverts(c.typ) {
+		return leaf(name + " USING gin (" + c.name + ")")
+	}
 	var keys []*tree
 	for _, i := range g.Perm(len(t.columns)) {
-		if t.columns[i].typ.elem != nil {
-			continue // percodb has no indexes on arrays.
+		if !t.columns[i].typ.ordered() {
+			continue
 		}
 		if len(keys) > 0 && g.chance(50) {
 			break
 		}
-		keys = append(keys, seq(t.columns[i].name, opt(pick(g, []string{"", "", " DESC", " ASC NULLS FIRST"}))))
+		keys = append(keys, seq(g.indexed(t.columns[i]), opt(pick(g, []string{"", "", " DESC", " ASC NULLS FIRST"}))))
 	}
-	return seq(fmt.Sprintf("CREATE INDEX %s_i%d ON %s (", t.name, n, t.name), listOf(", ", 1, keys...), ")")
+	return seq(name+" (", listOf(", ", 1, keys...), ")", g.part(t))
+}
+
+// ordered reports whether indexes may have the type.
+func (t *typ) ordered() bool {
+	return t.elem == nil // percodb has no B-tree indexes on arrays.
+}
+
+// inverts reports whether GIN indexes may have the type.
+func inverts(t *typ) bool {
+	if t.elem != nil {
+		return t.elem.oid == types.OIDInt4 || t.elem.oid == types.OIDText
+	}
+	return t.oid == types.OIDJSONB || t.oid == types.OIDTSVector
+}
+
+// indexed is a column as a key of an index, or an expression of it.
+func (g *gen) indexed(c column) string {
+	if g.chance(75) {
+		return c.name
+	}
+	switch c.typ.oid {
+	case types.OIDInt2, types.OIDInt4, types.OIDInt8:
+		return "(" + c.name + " % 3)"
+	case types.OIDText, types.OIDVarchar:
+		return "lower(" + c.name + ")"
+	}
+	return "coalesce(" + c.name + ", " + c.typ.constant(g.stored(c.typ)).text + ")"
+}
+
+// part is the condition of a partial index; nil mostly.
+func (g *gen) part(t *table) *tree {
+	if !g.chance(25) {
+		return nil
+	}
+	c := pick(g, t.columns)
+	if c.typ.elem != nil || g.chance(50) {
+		return opt(" WHERE " + c.name + pick(g, []string{" IS NOT NULL", " IS NULL"}))
+	}
+	return opt(" WHERE " + c.name + " " + pick(g, comparisons) + " " + c.typ.constant(g.stored(c.typ)).text)
 }
 
 // relation is what FROM may name.
