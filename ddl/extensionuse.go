@@ -22,12 +22,12 @@ type extensionDropping struct {
 	textSearch []*catalog.TextSearchDescriptor
 }
 
-// extensionProbe finds what depends on an extension. Stored expressions and queries are bound, which tells the functions, operators and
-// types of extensions that they use.
+// extensionProbe finds what depends on an extension, or on routines. Stored expressions and queries are bound, which tells the functions,
+// operators and types that they use.
 type extensionProbe struct {
-	*run   // whose Env tells used
-	of     *catalog.ExtensionDescriptor
-	prefix string // before the names of the extension's objects in messages
+	*run                                // whose Env tells used
+	of     *catalog.ExtensionDescriptor // nil: it finds what depends on routines instead
+	prefix string                       // before the names of the extension's objects in messages
 	found  extensionDropping
 	used   []builtin.Use
 }
@@ -173,7 +173,7 @@ func (p *extensionProbe) relation(ctx context.Context, t *catalog.TableDescripto
 	}
 	for i := range t.Indexes {
 		ix := &t.Indexes[i]
-		if p.of.Name == "pg_trgm" && slices.ContainsFunc(ix.Inverted, func(c catalog.InvertedColumn) bool { return c.Class == string(inverted.Trigram) }) {
+		if p.of != nil && p.of.Name == "pg_trgm" && slices.ContainsFunc(ix.Inverted, func(c catalog.InvertedColumn) bool { return c.Class == string(inverted.Trigram) }) {
 			p.depends("index "+ix.Name, builtin.Use{Kind: "operator class", Name: string(inverted.Trigram) + " for access method gin"})
 			uses.uses = append(uses.uses, typeUse{what: "index " + ix.Name, index: ix.OID})
 			continue
