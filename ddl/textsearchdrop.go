@@ -122,6 +122,9 @@ func (r *run) withConfigurations(targets []*catalog.TextSearchDescriptor) []*cat
 
 // textSearchUses finds what depends on configurations and dictionaries: stored expressions and queries that name them.
 func (r *run) textSearchUses(ctx context.Context, targets []*catalog.TextSearchDescriptor) (*extensionDropping, error) {
+	if len(targets) == 0 {
+		return &extensionDropping{}, nil
+	}
 	return r.boundUses(ctx, func(use builtin.Use) bool {
 		return use.TextSearch != 0 && slices.ContainsFunc(targets, func(d *catalog.TextSearchDescriptor) bool { return uint32(d.ID) == use.TextSearch })
 	}, nil)

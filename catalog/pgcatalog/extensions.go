@@ -3,6 +3,7 @@ package pgcatalog
 import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/textsearch"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -116,7 +117,13 @@ func (s *scan) extensionDependRows() error {
 				return err
 			}
 		}
-		return nil
+		if e.Name != "unaccent" {
+			return nil
+		}
+		if err := member(classPgTSDict, types.OID(textsearch.DictionaryNamed(e.Name).OID)); err != nil {
+			return err
+		}
+		return member(classPgTSTemplate, types.OID(textsearch.TemplateNamed(e.Name).OID))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -147,6 +148,9 @@ func triggerDefinition(r catalog.Resolver, t *catalog.TableDescriptor, g *catalo
 func functionName(r catalog.Resolver, id types.OID) string {
 	d := r.Routines().ByOID(id)
 	if d == nil {
+		if p := builtin.ProcByOID(id); p != nil {
+			return p.Name
+		}
 		return "-"
 	}
 	for _, schema := range catalog.Path(r) {

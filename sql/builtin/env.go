@@ -41,6 +41,12 @@ type Env struct {
 	counted, pinned  int64
 	steps, stepLimit int
 
+	// emptyQuery is the last text that warnEmptyQuery was called with, and the statement's time then.
+	emptyQuery struct {
+		at   int64
+		text string
+	}
+
 	patterns patternCache
 	castArg  [1]types.Datum // Cast.Apply's argument, so that a cast allocates nothing
 }

@@ -148,10 +148,14 @@ func queryOf(name string, op tsearch.Op, parse func(string, tsearch.Morph) (*tse
 	})
 }
 
-// warnEmptyQuery tells the client that a text has become a query that finds nothing.
+// warnEmptyQuery tells the client that a text has become a query that finds nothing: of the same text once in a statement, which may make the
+// query for each row.
 func (e *Env) warnEmptyQuery(text string, operands int) {
+	if e.Format.Warn == nil || e.emptyQuery.at == e.StmtTime && e.emptyQuery.text == text {
+		return
+	}
+	e.emptyQuery.at, e.emptyQuery.text = e.StmtTime, text
 	switch {
-	case e.Format.Warn == nil:
 	case text == "" || operands == 0:
 		e.Format.Warn(tsearch.NoLexemes(text))
 	default:

@@ -125,7 +125,7 @@ func (d *Dictionary) setStopWords(o Option) error {
 	case d.stopWords != "":
 		return invalidOption("multiple StopWords parameters")
 	case strings.Trim(o.Value, plain) != "":
-		return invalidOption("invalid text search configuration file name %q", o.Value)
+		return invalidOption("invalid text search configuration file name \"%s\"", o.Value)
 	case !snowball.HasStopWords(o.Value):
 		return pgerror.New(pgerror.ConfigFileError, "could not open stop-word file \"%s.stop\": No such file or directory", o.Value).
 			WithHint("There are the lists of the languages that have stemmers with stop words in pg_ts_dict.")
