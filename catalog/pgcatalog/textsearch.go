@@ -86,17 +86,17 @@ func (s *scan) userTextSearch(t types.OID, f func(d *catalog.TextSearchDescripto
 }
 
 func tsTemplateRows(s *scan) error {
-	row := func(t *textsearch.Template, schema uint32) error {
+	row := func(t *textsearch.Template, schema uint32, init, lexize types.Datum) error {
 		return s.emit(col{"oid", oid(t.OID)}, col{"tmplname", text(t.Name)}, col{"tmplnamespace", oid(schema)},
-			col{"tmplinit", procOID(t.Init)}, col{"tmpllexize", procOID(t.Lexize)})
+			col{"tmplinit", init}, col{"tmpllexize", lexize})
 	}
 	for _, t := range textsearch.Templates {
-		if err := row(t, schemaOID(s.Resolver, catalog.SystemSchema)); err != nil {
+		if err := row(t, schemaOID(s.Resolver, catalog.SystemSchema), procOID(t.Init), procOID(t.Lexize)); err != nil {
 			return err
 		}
 	}
-	if e := s.Extensions().Named("unaccent"); e != nil {
-		return row(textsearch.TemplateNamed("unaccent"), schemaOID(s.Resolver, e.Schema))
+	if e := s.Extensions().Named("unaccent"); e != nil { // Its functions are part of the program.
+		return row(textsearch.TemplateNamed("unaccent"), schemaOID(s.Resolver, e.Schema), num(0), num(0))
 	}
 	return nil
 }
