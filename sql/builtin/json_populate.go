@@ -48,6 +48,9 @@ func populatorOf(o *Overload, base types.Datum) (*populator, error) {
 	if !base.IsNull() {
 		p.base = base.Record().Fields
 	}
+	if d := o.Args[0]; d.IsDomain() && d.Def.Constrained() {
+		p.domain = d.Def
+	}
 	return p, nil
 }
 
@@ -61,11 +64,7 @@ func populateRecord(o *Overload) Func {
 		if err != nil {
 			return types.Null, err
 		}
-		d, err := p.record(env, v)
-		if err == nil && o.Args[0].IsDomain() && o.Args[0].Def.Constrained() {
-			err = env.CheckDomain(o.Args[0].Def, d)
-		}
-		return d, err
+		return p.record(env, v)
 	}
 }
 

@@ -128,6 +128,7 @@ type populator struct {
 	names   []string
 	of      *types.Defined // the composite type of the records; nil: they are anonymous
 	base    types.Row      // the values of members that are missing; nil: NULL
+	domain  *types.Defined // over of, whose constraints the records must satisfy; nil: there are none
 }
 
 // jsonSource is a JSON value in either form: v, or the text as written for json.
@@ -194,10 +195,14 @@ func (p *populator) record(env *Env, s jsonSource) (types.Datum, error) {
 			return types.Null, err
 		}
 	}
-	if p.of != nil {
-		return p.of.Row(row), nil
+	switch {
+	case p.of == nil:
+		return types.NewNamedRecord(p.types, p.names, row), nil
+	case p.domain != nil:
+		d := p.of.Row(row)
+		return d, env.CheckDomain(p.domain, d)
 	}
-	return types.NewNamedRecord(p.types, p.names, row), nil
+	return p.of.Row(row), nil
 }
 
 // baseOf returns the value that a column has where the object has no such member.
