@@ -357,6 +357,7 @@ func (r *run) dropUses(ctx context.Context, u typeUses) error {
 	}
 	next := now.Clone()
 	var observers []uint64
+	var computed []string
 	for _, use := range u.uses {
 		switch {
 		case use.column != 0:
@@ -375,10 +376,23 @@ func (r *run) dropUses(ctx context.Context, u typeUses) error {
 			next.Policies = slices.DeleteFunc(next.Policies, func(p catalog.PolicyDescriptor) bool { return p.OID == use.policy })
 		case use.observer != 0:
 			observers = append(observers, use.observer)
+		case use.computed != 0:
+			computed = append(computed, now.Columns[now.Ordinal(use.computed)].Name)
 		}
 	}
-	if err := r.update(ctx, now, next, false); err != nil || len(observers) == 0 {
+	if err := r.update(ctx, now, next, false); err != nil {
 		return err
+	}
+	for _, name := range computed {
+		if now, err = r.r.RelationByID(ctx, u.relation.ID); err != nil {
+			return err
+		}
+		if err := r.alterDropColumn(ctx, now, &ast.DropColumn{Name: name, Cascade: true}); err != nil {
+			return err
+		}
+	}
+	if len(observers) == 0 {
+		return nil
 	}
 	if now, err = r.r.RelationByID(ctx, u.relation.ID); err != nil {
 		return err

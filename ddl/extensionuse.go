@@ -150,6 +150,15 @@ func (p *extensionProbe) relation(ctx context.Context, t *catalog.TableDescripto
 			p.found.columns = append(p.found.columns, columnUse{t, *c})
 			continue
 		}
+		if c.Generated != "" {
+			err := add("column "+c.Name+of, typeUse{computed: c.ID}, func() error {
+				_, err := p.bindText(ctx, t, c.Generated, c.Type, inGenerated)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
 		if c.Default == "" {
 			continue
 		}

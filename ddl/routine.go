@@ -77,7 +77,7 @@ func (r *run) routineSchema(ctx context.Context, name ast.TableName) (string, er
 		return "", err
 	}
 	if catalog.IsTemporary(schema) {
-		return "", pgerror.Unsupported("A routine in the schema of temporary objects", "Create it in another schema.").At(name.Position())
+		return "", pgerror.Unsupported("Such an object in the schema of temporary objects", "Create it in another schema.").At(name.Position())
 	}
 	return schema, r.mayCreateIn(schema)
 }

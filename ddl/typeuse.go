@@ -87,10 +87,11 @@ func (r *run) pinned(e ast.Expr) string {
 // typeUse is an object whose stored expression names a type.
 type typeUse struct {
 	what string // as messages call it: "default value for column a of table t"
-	// The object: a column's default, a check, a policy or an index of the table by its number, the table itself as a view, or an observer.
+	// The object: a column's default, a generated column, a check, a policy or an index of the table by its number, the table itself as a view, or an observer.
 	policy   uint32
 	index    uint32
 	column   uint32
+	computed uint32 // a generated column
 	check    uint32
 	observer uint64
 }
@@ -114,6 +115,9 @@ func (r *run) mapExpressions(t *catalog.TableDescriptor, visit func(use typeUse,
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if err := one(&c.Default, typeUse{what: "default value for column " + c.Name + of, column: c.ID}); err != nil {
+			return err
+		}
+		if err := one(&c.Generated, typeUse{what: "column " + c.Name + of, computed: c.ID}); err != nil {
 			return err
 		}
 	}
@@ -341,7 +345,7 @@ func (r *run) dependents(t *catalog.TableDescriptor, d *catalog.TypeDescriptor, 
 				}
 			}})
 		}
-		if found && !(use.column != 0 && dropped(use.column)) && !slices.Contains(uses, use) {
+		if column := max(use.column, use.computed); found && !(column != 0 && dropped(column)) && !slices.Contains(uses, use) {
 			uses = append(uses, use)
 		}
 	})

@@ -227,13 +227,12 @@ func open(ctx context.Context, deps Deps, pid uint32, client Client, startup map
 		return nil, err
 	}
 	s.connect(ctx)
-	s.settings.FindTextSearch(func(name string) (string, error) {
+	s.settings.FindTextSearch(func(name string) (string, bool) {
 		oid, err := s.objects.TextSearchOID(types.OIDRegconfig, name)
 		if err != nil {
-			return "", err
+			return "", false
 		}
-		full, _ := s.objects.QualifiedTextSearch(types.OIDRegconfig, oid)
-		return full, nil
+		return s.objects.QualifiedTextSearch(types.OIDRegconfig, oid)
 	})
 	s.acting.initial, s.acting.audit = nil, &s.audit
 	return s, nil

@@ -73,7 +73,7 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 	if ix.Where != nil {
 		b.WriteString(" WHERE " + exprText(ix.Where, pretty))
 	}
-	return b.String()
+	return withTextSearchNames(r, b.String())
 }
 
 // includeClause is INCLUDE of an index.
@@ -158,22 +158,22 @@ func keyDefinition(t *catalog.TableDescriptor, id uint32, pretty bool) string {
 }
 
 // indexExpressions is pg_index.indexprs: the expressions that are keys. percodb keeps expressions as text.
-func indexExpressions(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) types.Datum {
+func indexExpressions(r catalog.Resolver, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) types.Datum {
 	var all []string
 	for _, id := range indexColumnIDs(ix) {
 		if c := t.ColumnByID(id); c.Expr != nil {
 			all = append(all, c.Expr.Full)
 		}
 	}
-	return optional(strings.Join(all, ", "))
+	return optional(withTextSearchNames(r, strings.Join(all, ", ")))
 }
 
 // indexPredicate is pg_index.indpred.
-func indexPredicate(ix *catalog.IndexDescriptor) types.Datum {
+func indexPredicate(r catalog.Resolver, ix *catalog.IndexDescriptor) types.Datum {
 	if ix.Where == nil {
 		return types.Null
 	}
-	return text(ix.Where.Full)
+	return text(withTextSearchNames(r, ix.Where.Full))
 }
 
 // classOf is the operator class of a key.

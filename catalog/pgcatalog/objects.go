@@ -218,7 +218,7 @@ func (o *Objects) IndexDefinition(id types.OID, column int, pretty bool) (string
 	if column < 0 || column > len(ids) {
 		return "", true
 	}
-	return keyDefinition(t, ids[column-1], pretty), true
+	return withTextSearchNames(r, keyDefinition(t, ids[column-1], pretty)), true
 }
 
 // ConstraintDefinition implements builtin.Catalog.
@@ -285,6 +285,9 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 	}
 	if d := o.userRoutine(id); d != nil && (class == "" || class == "pg_proc") {
 		return d.Comment, d.Comment != ""
+	}
+	if comment, ok := o.userTextSearchComment(id, class); ok {
+		return comment, comment != ""
 	}
 	if class == "" || class == "pg_constraint" {
 		for _, d := range o.types().All() {

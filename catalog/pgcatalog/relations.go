@@ -377,7 +377,7 @@ func indexRows(s *scan) error {
 			col{"indisvalid", boolean(ix.State == catalog.IndexPublic)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
 			col{"indkey", vector(types.TInt2vector, keys)}, col{"indclass", vector(types.TOidvector, classes)},
 			col{"indcollation", vector(types.TOidvector, collations)}, col{"indoption", vector(types.TInt2vector, options)},
-			col{"indexprs", indexExpressions(t, ix)}, col{"indpred", indexPredicate(ix)},
+			col{"indexprs", indexExpressions(s.Resolver, t, ix)}, col{"indpred", indexPredicate(s.Resolver, ix)},
 		)
 	})
 }

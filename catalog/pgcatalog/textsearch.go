@@ -1,6 +1,10 @@
 package pgcatalog
 
 import (
+	"regexp"
+	"strconv"
+	"strings"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -181,6 +185,30 @@ func (o *Objects) TextSearchOID(t types.OID, text string) (types.OID, error) {
 	return 0, pgerror.New(pgerror.UndefinedObject, "%s \"%s\" does not exist", catalog.TextSearchKind(t), text)
 }
 
+// textSearchNumber is a configuration or dictionary of a user in the printed expression of an index, which has its number.
+var textSearchNumber = regexp.MustCompile(`'(\d+)'::reg(config|dictionary)\b`)
+
+// withTextSearchNames returns the printed expression of an index with the names of text search objects that users have defined.
+func withTextSearchNames(r catalog.Resolver, text string) string {
+	if len(r.TextSearch().All()) == 0 {
+		return text
+	}
+	names := &Objects{Resolver: func() catalog.Resolver { return r }}
+	return textSearchNumber.ReplaceAllStringFunc(text, func(found string) string {
+		parts := textSearchNumber.FindStringSubmatch(found)
+		id, err := strconv.ParseUint(parts[1], 10, 32)
+		t := types.OIDRegconfig
+		if parts[2] != "config" {
+			t = types.OIDRegdictionary
+		}
+		name, ok := names.TextSearchName(t, types.OID(id))
+		if err != nil || !ok {
+			return found
+		}
+		return "'" + strings.ReplaceAll(name, "'", "''") + "'::reg" + parts[2]
+	})
+}
+
 // textSearchDescriptions calls f with the comments of the objects of full-text search that every database has.
 func textSearchDescriptions(f func(class, object uint32, comment string) error) error {
 	if err := f(classPgTSParser, textsearch.ParserOID, "default word parser"); err != nil {
@@ -206,6 +234,23 @@ func textSearchDescriptions(f func(class, object uint32, comment string) error) 
 
 // textSearchClasses are the tables that textSearchDescriptions describes objects of.
 var textSearchClasses = map[string]uint32{"pg_ts_config": classPgTSConfig, "pg_ts_dict": classPgTSDict, "pg_ts_parser": classPgTSParser, "pg_ts_template": classPgTSTemplate}
+
+// userTextSearchComment returns the comment of a text search object of a user; class "": of any kind.
+func (o *Objects) userTextSearchComment(id types.OID, class string) (string, bool) {
+	r := o.Resolver()
+	if r == nil {
+		return "", false
+	}
+	d := r.TextSearch().ByOID(id)
+	if d == nil {
+		return "", false
+	}
+	of := "pg_ts_config"
+	if d.Type == types.OIDRegdictionary {
+		of = "pg_ts_dict"
+	}
+	return d.Comment, class == "" || class == of
+}
 
 // textSearchComment returns the comment of an object of full-text search; class "": of any kind.
 func textSearchComment(id types.OID, class string) (comment string, ok bool) {

@@ -16,6 +16,8 @@ var (
 	errNoBool   = errors.New("a Boolean value is required")
 	errNoNumber = errors.New("a number is required")
 	errTooLarge = errors.New("value exceeds integer range")
+	// errNoTextSearch is the error for a text search configuration that does not exist.
+	errNoTextSearch = errors.New("there is no such text search configuration")
 )
 
 // CheckBool returns "on" or "off" for a Boolean in any of its spellings.
@@ -132,5 +134,8 @@ func checkTextSearch(s *Settings, value string) (string, error) {
 	if s.textSearch == nil {
 		return value, nil
 	}
-	return s.textSearch(value)
+	if found, ok := s.textSearch(value); ok {
+		return found, nil
+	}
+	return "", errNoTextSearch
 }

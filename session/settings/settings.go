@@ -65,7 +65,7 @@ type Settings struct {
 	onChange       func()
 	checkRole      func(name, value string) error
 	mayExamine     func() bool
-	textSearch     func(name string) (canonical string, err error)
+	textSearch     func(name string) (canonical string, ok bool)
 }
 
 // live are the functions of Live.
@@ -143,8 +143,8 @@ func ForSuperusers(name string) bool {
 // CheckRoles has f check the values of the parameters that are roles, and of those for superusers, before they change.
 func (s *Settings) CheckRoles(f func(name, value string) error) { s.checkRole = f }
 
-// FindTextSearch has f find the text search configurations that users define.
-func (s *Settings) FindTextSearch(f func(name string) (canonical string, err error)) {
+// FindTextSearch has f find text search configurations; canonical is the name with the schema.
+func (s *Settings) FindTextSearch(f func(name string) (canonical string, ok bool)) {
 	s.textSearch = f
 }
 
@@ -610,7 +610,7 @@ func (def *definition) invalid(value string, err error) error {
 		return pgerror.New(pgerror.InvalidParameterValue, "parameter %q requires a Boolean value", def.name)
 	}
 	e := pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter %q: %q", def.name, value)
-	if err != errNoNumber {
+	if err != errNoNumber && err != errNoTextSearch {
 		reason := err.Error()
 		e.Hint = strings.ToUpper(reason[:1]) + reason[1:] + "."
 	}
