@@ -462,7 +462,7 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 	for _, d := range search {
 		why = append(why, d.Kind()+" "+r.textSearchName(d)+" depends on schema "+schema)
 	}
-	searchUses, err := r.textSearchUses(ctx, search)
+	searchUses, err := r.textSearchUses(ctx, search, schema)
 	if err != nil {
 		return err
 	}

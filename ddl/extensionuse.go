@@ -85,7 +85,7 @@ func (p *extensionProbe) textSearch(ctx context.Context) error {
 	for _, d := range further[len(p.found.textSearch):] {
 		p.found.lines = append(p.found.lines, d.Kind()+" "+p.textSearchName(d)+" depends on text search dictionary of extension unaccent")
 	}
-	uses, err := p.run.textSearchUses(ctx, further)
+	uses, err := p.run.textSearchUses(ctx, further, "")
 	if err == nil {
 		p.found.lines = append(p.found.lines, uses.lines...)
 	}

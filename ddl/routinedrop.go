@@ -95,12 +95,12 @@ func (r *run) dropRoutineList(ctx context.Context, targets []*catalog.RoutineDes
 func (r *run) routineUses(ctx context.Context, targets []*catalog.RoutineDescriptor) (*extensionDropping, error) {
 	return r.boundUses(ctx, func(use builtin.Use) bool {
 		return use.Routine != nil && slices.ContainsFunc(targets, func(d *catalog.RoutineDescriptor) bool { return d.OID() == use.Routine.OID })
-	}, targets)
+	}, targets, "")
 }
 
 // boundUses finds what depends on objects of users. Stored expressions and queries are bound, which tells the objects that they use. routines
-// are those among the objects: they do not depend on themselves.
-func (r *run) boundUses(ctx context.Context, of func(builtin.Use) bool, routines []*catalog.RoutineDescriptor) (*extensionDropping, error) {
+// are those among the objects: they do not depend on themselves. The relations of a schema that is dropped are not looked through; "" is none.
+func (r *run) boundUses(ctx context.Context, of func(builtin.Use) bool, routines []*catalog.RoutineDescriptor, dropped string) (*extensionDropping, error) {
 	deps, probing := *r.Deps, *r
 	env := builtin.Env{}
 	if r.Env != nil {
@@ -120,7 +120,7 @@ func (r *run) boundUses(ctx context.Context, of func(builtin.Use) bool, routines
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b *catalog.TableDescriptor) int { return int(int64(a.ID) - int64(b.ID)) })
 	for _, t := range all {
-		if t.Kind == catalog.KindVirtual || t.Kind == catalog.KindSequence {
+		if t.Kind == catalog.KindVirtual || t.Kind == catalog.KindSequence || t.Schema == dropped {
 			continue
 		}
 		if err := p.relation(ctx, t); err != nil {

@@ -71,7 +71,7 @@ func (r *run) dropTextSearchList(ctx context.Context, targets []*catalog.TextSea
 		return nil
 	}
 	all := r.withConfigurations(targets)
-	found, err := r.textSearchUses(ctx, all)
+	found, err := r.textSearchUses(ctx, all, "")
 	if err != nil {
 		return err
 	}
@@ -120,14 +120,15 @@ func (r *run) withConfigurations(targets []*catalog.TextSearchDescriptor) []*cat
 	return all
 }
 
-// textSearchUses finds what depends on configurations and dictionaries: stored expressions and queries that name them.
-func (r *run) textSearchUses(ctx context.Context, targets []*catalog.TextSearchDescriptor) (*extensionDropping, error) {
+// textSearchUses finds what depends on configurations and dictionaries: stored expressions and queries that name them, outside of a schema that
+// is dropped.
+func (r *run) textSearchUses(ctx context.Context, targets []*catalog.TextSearchDescriptor, dropped string) (*extensionDropping, error) {
 	if len(targets) == 0 {
 		return &extensionDropping{}, nil
 	}
 	return r.boundUses(ctx, func(use builtin.Use) bool {
 		return use.TextSearch != 0 && slices.ContainsFunc(targets, func(d *catalog.TextSearchDescriptor) bool { return uint32(d.ID) == use.TextSearch })
-	}, nil)
+	}, nil, dropped)
 }
 
 // textSearchName returns the name of an object as messages have it: with its schema unless the search path finds it.
