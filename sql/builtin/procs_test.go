@@ -16,6 +16,9 @@ import (
 // notCallable returns the reason for which no call of a function can be resolved, "" if one has to be.
 func notCallable(p *Proc) string {
 	value := p.Value
+	if p.Ret == types.OIDTrigger {
+		return "executed by triggers alone"
+	}
 	for _, t := range append([]types.OID{p.Ret}, p.Args...) {
 		switch t {
 		case types.OIDInternal, types.OIDTableAMHandler, types.OIDIndexAMHandler, types.OIDLanguageHandler:
