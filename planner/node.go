@@ -299,6 +299,7 @@ type (
 		Ordered bool
 		// Empties are the keys of groups that there are even of no input: those of empty grouping sets.
 		Empties []types.Row
+		Kept    float64 // the expected number of groups, or of values that DISTINCT keeps if they are more
 		Feed
 	}
 	// Expand yields each row once for each grouping set: followed by Keys, those that are not of the set NULL, then the

@@ -698,6 +698,7 @@ func (p *physical) aggregateNode(r *aggRel, aggs []aggregation, in pnode) pnode 
 		out.order = groupOrderOf(in.order, ids)
 	}
 	n.Base = p.base(cols, est)
+	n.Kept = p.keptValues(aggs, est.Rows, in.est.Rows)
 	out.est = est
 	return out
 }
