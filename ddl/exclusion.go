@@ -223,6 +223,9 @@ func (r *run) exclusionClass(method string, path []string, t types.Type) (exclus
 	return exclusionClass{}, noDefaultClass(t, method)
 }
 
+// gistExtension has operator classes of the method gist for types with an order.
+const gistExtension = "btree_gist"
+
 // gistNames are the types of which the extension btree_gist has operator classes, as it names them.
 var gistNames = map[types.OID]string{
 	types.OIDInt2: "int2", types.OIDInt4: "int4", types.OIDInt8: "int8", types.OIDFloat4: "float4", types.OIDFloat8: "float8",
@@ -238,7 +241,7 @@ func (r *run) scalarClass(method string, t types.Type) (exclusionClass, bool) {
 	if t.IsEnum() {
 		name = "enum"
 	}
-	if name == "" || method != "gist" || r.r.Extensions().Named("btree_gist") == nil {
+	if name == "" || method != "gist" || r.r.Extensions().Named(gistExtension) == nil {
 		return exclusionClass{}, false
 	}
 	name = "gist_" + name + "_ops"

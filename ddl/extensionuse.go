@@ -182,9 +182,9 @@ func (p *extensionProbe) relation(ctx context.Context, t *catalog.TableDescripto
 	}
 	for i := range t.Indexes {
 		ix := &t.Indexes[i]
-		if p.of != nil && p.of.Name == "pg_trgm" && slices.ContainsFunc(ix.Inverted, func(c catalog.InvertedColumn) bool { return c.Class == string(inverted.Trigram) }) {
-			p.depends("index "+ix.Name, builtin.Use{Kind: "operator class", Name: string(inverted.Trigram) + " for access method gin"})
-			uses.uses = append(uses.uses, typeUse{what: "index " + ix.Name, index: ix.OID})
+		if what, class := p.classUse(t, ix); class != "" {
+			p.depends(what, builtin.Use{Kind: "operator class", Name: class})
+			uses.uses = append(uses.uses, typeUse{what: what, index: ix.OID})
 			continue
 		}
 		err := indexExpressions(t, ix, func(x *catalog.ExprText) error {
@@ -311,4 +311,24 @@ func (p *extensionProbe) userType(ctx context.Context, d *catalog.TypeDescriptor
 		}
 	}
 	return nil
+}
+
+// classUse returns the operator class of the extension that an index has, and what depends on it; "" for none.
+func (p *extensionProbe) classUse(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) (what, class string) {
+	if p.of == nil { // What is looked for are functions.
+		return "", ""
+	}
+	switch p.of.Name {
+	case "pg_trgm":
+		if slices.ContainsFunc(ix.Inverted, func(c catalog.InvertedColumn) bool { return c.Class == string(inverted.Trigram) }) {
+			return "index " + ix.Name, string(inverted.Trigram) + " for access method gin"
+		}
+	case gistExtension:
+		for _, e := range ix.Exclude {
+			if scalar, ok := p.scalarClass(ix.Method, t.ColumnByID(e.ColumnID).Type.Underlying()); ok && (e.Class == "" || e.Class == scalar.name) {
+				return "constraint " + ix.Name + " on table " + t.Name, scalar.name + " for access method gist"
+			}
+		}
+	}
+	return "", ""
 }
