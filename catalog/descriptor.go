@@ -59,6 +59,9 @@ type TableDescriptor struct {
 	NextIndexID uint32
 	Checks      []CheckDescriptor
 	ForeignKeys []ForeignKeyDescriptor `json:",omitempty"` // by OID
+	// Partitioning is set of partitioned tables, PartitionOf of partitions.
+	Partitioning *Partitioning `json:",omitempty"`
+	PartitionOf  *PartitionOf  `json:",omitempty"`
 	// Referencing are the ids of other tables that have foreign keys to this one.
 	Referencing []uint64             `json:",omitempty"`
 	Observers   []ObserverDescriptor `json:",omitempty"` // by ID
@@ -164,6 +167,10 @@ type IndexDescriptor struct {
 	Options []string `json:",omitempty"`
 	// NullsNotDistinct: of a unique index, two rows with NULL in the same key columns, and equal values in the others, conflict.
 	NullsNotDistinct bool `json:",omitempty"`
+	// Parent is the OID of the index of the partitioned table that this one is a part of, 0 for none.
+	Parent uint32 `json:",omitempty"`
+	// Incomplete: of a partitioned table, some partition has no part of the index.
+	Incomplete bool `json:",omitempty"`
 	LateKey
 }
 
@@ -279,6 +286,9 @@ type CheckDescriptor struct {
 	NotValid  bool   `json:",omitempty"`
 	NoInherit bool   `json:",omitempty"`
 	Comment   string `json:",omitempty"`
+	// Inherited: the table is a partition whose parent has the constraint. Local: it was also declared for the partition itself.
+	Inherited bool `json:",omitempty"`
+	Local     bool `json:",omitempty"`
 }
 
 // SequenceDescriptor holds a sequence's options; its value is stored under a separate key.
@@ -424,6 +434,7 @@ func (t *TableDescriptor) Clone() *TableDescriptor {
 	for i := range c.ForeignKeys {
 		c.ForeignKeys[i] = c.ForeignKeys[i].clone()
 	}
+	c.Partitioning = t.Partitioning.clone()
 	c.Referencing = slices.Clone(t.Referencing)
 	c.Observers = slices.Clone(t.Observers)
 	for i := range c.Observers {

@@ -52,6 +52,8 @@ type ForeignKeyDescriptor struct {
 	Deferred      bool     `json:",omitempty"` // INITIALLY DEFERRED
 	NotValid      bool     `json:",omitempty"` // rows from before the constraint have not been checked
 	Comment       string   `json:",omitempty"`
+	// Inherited is the OID of the foreign key of the partitioned table above that this one belongs to, 0 for none.
+	Inherited uint32 `json:",omitempty"`
 }
 
 func (k ForeignKeyDescriptor) clone() ForeignKeyDescriptor {

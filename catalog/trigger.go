@@ -40,6 +40,8 @@ type TriggerDescriptor struct {
 	// Constraint: it is a constraint trigger.
 	Constraint bool   `json:",omitempty"`
 	Comment    string `json:",omitempty"`
+	// Inherited is the OID of the trigger of the partitioned table above that this one belongs to, 0 for none.
+	Inherited uint32 `json:",omitempty"`
 }
 
 func (g TriggerDescriptor) clone() TriggerDescriptor {

@@ -31,6 +31,9 @@ func (k *checker) table(ctx context.Context, t *catalog.TableDescriptor) error {
 	if err := tc.decoder.Init(t, &t.Primary, ordinals); err != nil {
 		return k.found(t, &t.Primary, nil, "rows cannot be decoded: %v", err)
 	}
+	if tc.bound, err = planner.BindPartitionCheck(ctx, t, k.resolver, k.env); err != nil {
+		return k.found(t, nil, nil, "the bounds of partitions cannot be bound: %v", err)
+	}
 	if err := tc.bindKeys(ctx); err != nil {
 		return err
 	}
@@ -61,6 +64,7 @@ type tableChecker struct {
 	t       *catalog.TableDescriptor
 	decoder rowenc.Decoder
 	entries *entries.Maker // nil: a row is all that the indexes hold
+	bound   *planner.PartitionCheck
 	// Entries that rows should have, waiting to be looked up together.
 	wanted []wantedEntry
 	keys   []*keyChecker
@@ -117,6 +121,9 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 			return err
 		}
 	}
+	if err := c.place(ctx, key, row); err != nil {
+		return err
+	}
 	c.begin(row)
 	if err := c.parents(ctx, key, row); err != nil {
 		return err
@@ -139,6 +146,21 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 	}
 	if len(c.wanted) >= groupSize {
 		return c.lookUp(ctx)
+	}
+	return nil
+}
+
+// place checks that a row is stored where it belongs: a partitioned table has no rows, a partition those within its bound.
+func (c *tableChecker) place(ctx context.Context, key []byte, row types.Row) error {
+	if c.t.IsPartitioned() {
+		return c.found(c.t, nil, key, "a partitioned table has a row of its own")
+	}
+	ok, err := c.bound.Holds(&expr.Context{Ctx: ctx, Env: c.env}, row)
+	if err != nil {
+		return c.found(c.t, nil, key, "partition of the row: %v", err)
+	}
+	if !ok {
+		return c.found(c.t, nil, key, "row does not belong to the partition")
 	}
 	return nil
 }

@@ -37,6 +37,19 @@ func (r *run) alter(ctx context.Context, n *ast.AlterTable) error {
 	if err := requireAlterable(t, n); err != nil {
 		return err
 	}
+	if err := requireInherited(t, n.Commands); err != nil {
+		return err
+	}
+	if len(n.Commands) == 1 {
+		if c, ok := n.Commands[0].(*ast.TableCommand); ok && c.Action == "ATTACH PARTITION" {
+			return r.attachPartition(ctx, t, c)
+		} else if ok && c.Action == "DETACH PARTITION" {
+			return r.detachPartition(ctx, t, c)
+		}
+	}
+	if t.IsPartitioned() {
+		return r.alterPartitioned(ctx, t, n)
+	}
 	if err := r.closeRelated(ctx, t, n.Commands); err != nil {
 		return err
 	}

@@ -124,6 +124,14 @@ func (r *run) analyzed(ctx context.Context, names []ast.TableName) ([]*catalog.T
 		if err != nil {
 			return nil, err
 		}
+		if t.IsPartitioned() {
+			leaves, err := r.analyzedLeaves(ctx, t)
+			if err != nil {
+				return nil, err
+			}
+			tables = append(tables, leaves...)
+			continue
+		}
 		if t.Kind != catalog.KindTable {
 			r.notice(pgerror.SuccessfulCompletion, "skipping %q --- cannot analyze non-tables or special system tables", t.Name)
 			continue
@@ -431,4 +439,12 @@ func estimateDistinct(sorted []types.Datum, t types.Type, rows float64) float64 
 	}
 	estimate := n * distinct / (n - once + once*n/rows)
 	return math.Round(min(max(estimate, distinct), rows))
+}
+
+// analyzedLeaves lists the tables with the rows of a partitioned one. Its statistics are those of them together.
+func (r *run) analyzedLeaves(ctx context.Context, t *catalog.TableDescriptor) ([]*catalog.TableDescriptor, error) {
+	tree, err := catalog.PartitionTree(ctx, r.r, t)
+	return slices.DeleteFunc(tree, func(part *catalog.TableDescriptor) bool {
+		return part.IsPartitioned() || !r.mayAnalyze(part, "analyze")
+	}), err
 }

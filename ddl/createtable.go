@@ -43,8 +43,21 @@ func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, erro
 	if err := r.requireNoType(ctx, schema, n.Name.Name); err != nil {
 		return "", err
 	}
-	if closed, err := r.closeParents(ctx, nil, constraintsOf(n)); err != nil {
+	if n.Partition != nil && len(n.Inherits) > 0 {
+		return "", pgerror.New(pgerror.InvalidTableDefinition, "cannot create partitioned table as inheritance child")
+	}
+	closed, err := r.closeParents(ctx, nil, constraintsOf(n))
+	if err != nil {
 		return "", err
+	}
+	var parent *catalog.TableDescriptor
+	if n.Parent != nil {
+		if parent, err = r.partitionedTable(ctx, *n.Parent); err != nil {
+			return "", err
+		}
+		if parent, err = r.closeForPartition(ctx, parent); err != nil {
+			return "", err
+		}
 	} else if len(closed) > 0 && r.alone {
 		if err := r.begin(ctx); err != nil {
 			return "", err
@@ -55,6 +68,9 @@ func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, erro
 		return "", err
 	}
 	b.t.OnCommit = onCommit
+	if parent != nil {
+		return tag, b.createPartition(ctx, n, parent)
+	}
 	if n.AsQuery != nil {
 		return r.createTableAs(ctx, n, b)
 	}
@@ -70,6 +86,11 @@ func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, erro
 	}
 	for _, ix := range n.Indexes {
 		if err := b.addIndex(ctx, ix); err != nil {
+			return "", err
+		}
+	}
+	if n.Partition != nil {
+		if err := b.addPartitioning(ctx, n.Partition); err != nil {
 			return "", err
 		}
 	}

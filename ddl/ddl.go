@@ -228,6 +228,8 @@ type run struct {
 	// access is that of the user, path the part of SearchPath that the user may use; look sets both.
 	access *catalog.Access
 	path   []string
+	// reserved are the first of the index ids that tables have been given and not yet used (exclusiveAll).
+	reserved map[uint64]uint32
 }
 
 func runInBlock(ctx context.Context, stmt ast.Statement, d *Deps) (string, error) {

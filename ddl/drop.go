@@ -34,7 +34,34 @@ func (r *run) drop(ctx context.Context, n *ast.Drop) error {
 		}
 		d.addTarget(t)
 	}
+	if again, err := d.closePartitioned(ctx); err != nil {
+		return err
+	} else if again {
+		return r.drop(ctx, n)
+	}
 	return d.run(ctx, n.Cascade)
+}
+
+// closePartitioned closes the partitioned tables that stay and lose partitions. It reports whether the targets are to be looked up again, as of
+// a snapshot that was taken afterwards.
+func (d *dropping) closePartitioned(ctx context.Context) (again bool, err error) {
+	for _, t := range d.targets {
+		if !t.IsPartition() || d.has(t.PartitionOf.Parent) || d.r.ch.Created(t.PartitionOf.Parent) || d.r.ch.Closed(t.PartitionOf.Parent) {
+			continue
+		}
+		parent, err := d.r.r.RelationByID(ctx, t.PartitionOf.Parent)
+		if err != nil {
+			return false, err
+		}
+		if err := d.r.ch.Close(ctx, parent); err != nil {
+			return false, err
+		}
+		again = d.r.alone
+	}
+	if again {
+		err = d.r.begin(ctx)
+	}
+	return again, err
 }
 
 // noticeDropAbsent reports what DROP IF EXISTS did not find: the object, or the schema it would be in.
@@ -182,8 +209,17 @@ func (d *dropping) cascade(ctx context.Context) error {
 	return d.execute(ctx)
 }
 
-// collect finds what depends on the targets.
+// collect finds what depends on the targets. The partitions of a table go with it.
 func (d *dropping) collect(ctx context.Context) error {
+	for _, t := range slices.Clone(d.targets) {
+		tree, err := catalog.PartitionTree(ctx, d.r.r, t)
+		if err != nil {
+			return err
+		}
+		for _, part := range tree {
+			d.addTarget(part)
+		}
+	}
 	if err := d.addOwned(ctx); err != nil {
 		return err
 	}
@@ -336,7 +372,30 @@ func (d *dropping) execute(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.r.look(ctx)
+	if err := d.r.look(ctx); err != nil {
+		return err
+	}
+	return d.unlinkPartitions(ctx)
+}
+
+// unlinkPartitions removes the partitions that were dropped from the partitioned tables that stay.
+func (d *dropping) unlinkPartitions(ctx context.Context) error {
+	for _, t := range d.targets {
+		if !t.IsPartition() || d.has(t.PartitionOf.Parent) {
+			continue
+		}
+		if parent, err := d.r.r.RelationByID(ctx, t.PartitionOf.Parent); err != nil {
+			return err
+		} else if parent != nil && !d.r.ch.Created(parent.ID) {
+			if err := d.r.ch.Close(ctx, parent); err != nil {
+				return err
+			}
+		}
+		if err := d.r.link(ctx, t.PartitionOf.Parent, t.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeObserver drops an observer of a table that stays.
@@ -373,6 +432,8 @@ func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {
 					WithHint("Use DROP " + strings.ToUpper(is) + " to remove a " + is + ".").At(name.Position())
 			}
 			return pgerror.New(pgerror.UndefinedObject, "index %q does not exist", name.Name).At(name.Position())
+		case ix.Parent != 0:
+			return r.partOfIndexKept(ctx, t, ix)
 		case ix.Constraint:
 			return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop index %s because constraint %s on table %s requires it", ix.Name, ix.Name, t.Name).
 				WithHint("You can drop constraint " + ix.Name + " on table " + t.Name + " instead.")
@@ -392,8 +453,41 @@ func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {
 		if err := r.update(ctx, t, next, false); err != nil {
 			return err
 		}
+		if err := r.dropIndexBelow(ctx, t.ID, oid); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// dropIndexBelow drops the parts of an index that was one of a partitioned table.
+func (r *run) dropIndexBelow(ctx context.Context, id uint64, oid uint32) error {
+	return r.forParts(ctx, id, func(part *catalog.TableDescriptor) error {
+		ix := part.PartOfIndex(oid)
+		if ix == nil {
+			return nil
+		}
+		below := ix.OID
+		next := part.Clone()
+		if err := r.removeIndex(ctx, next, ix); err != nil {
+			return err
+		}
+		if err := r.update(ctx, part, next, false); err != nil {
+			return err
+		}
+		return r.dropIndexBelow(ctx, part.ID, below)
+	})
+}
+
+// partOfIndexKept is the error of dropping a part of an index.
+func (r *run) partOfIndexKept(ctx context.Context, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
+	parent, err := r.r.RelationByID(ctx, t.PartitionOf.Parent)
+	if err != nil {
+		return err
+	}
+	of := parent.IndexByOID(ix.Parent).Name
+	return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop index %s because index %s requires it", ix.Name, of).
+		WithHint("You can drop index " + of + " instead.")
 }
 
 func (r *run) dropSchema(ctx context.Context, n *ast.Drop) error {

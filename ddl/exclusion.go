@@ -115,7 +115,7 @@ func (r *run) excludeElement(ctx context.Context, t *catalog.TableDescriptor, me
 	if e.Operator == "!=" {
 		e.Operator = "<>"
 	}
-	col, err := r.keyColumn(ctx, t, &n.IndexColumn)
+	col, err := r.keyColumn(ctx, t, &n.IndexColumn, ofIndex)
 	if err != nil {
 		return e, err
 	}

@@ -103,6 +103,9 @@ func (r *run) newForeignKey(ctx context.Context, t *catalog.TableDescriptor, c *
 			return k, nil, pgerror.New(pgerror.SyntaxError, "invalid %s action for foreign key constraint containing generated column", invalid)
 		}
 	}
+	if parent.IsPartitioned() {
+		return k, nil, pgerror.Unsupported("a foreign key that references partitioned table \""+parent.Name+"\"", "Reference an ordinary table.").At(c.Position())
+	}
 	if err := findParentIndex(parent, n, &k); err != nil {
 		return k, nil, err
 	}
@@ -298,6 +301,9 @@ func (r *run) addForeignKey(ctx context.Context, t *catalog.TableDescriptor, c *
 		}
 	}
 	next.ForeignKeys = append(next.ForeignKeys, k)
+	if err := r.requireUnmoved(ctx, next); err != nil {
+		return err
+	}
 	if err := r.update(ctx, t, next, true); err != nil {
 		return err
 	}

@@ -44,6 +44,9 @@ func (r *run) createIndex(ctx context.Context, n *ast.CreateIndex) error {
 	if _, err := r.newIndex(ctx, t.Clone(), n); err != nil {
 		return err // Before the table is closed, and waited for.
 	}
+	if t.IsPartitioned() {
+		return r.createIndexOnTree(ctx, t, n)
+	}
 	if t, err = r.exclusive(ctx, t, 1); err != nil {
 		return err
 	}
@@ -131,10 +134,16 @@ func systemColumnIndex() error {
 	return pgerror.New(pgerror.FeatureNotSupported, "index creation on system columns is not supported")
 }
 
+// keyPlace is where the keys of an index, or of partitions, are named in errors.
+type keyPlace struct{ clause, mutable string }
+
+// ofIndex is the place of the keys of an index.
+var ofIndex = keyPlace{inIndex, "functions in index expression must be marked IMMUTABLE"}
+
 // keyColumn returns the column of t that a key of an index is over: one of the table, or a computed one, which is added if it is new.
-func (r *run) keyColumn(ctx context.Context, t *catalog.TableDescriptor, c *ast.IndexColumn) (*catalog.ColumnDescriptor, error) {
+func (r *run) keyColumn(ctx context.Context, t *catalog.TableDescriptor, c *ast.IndexColumn, place keyPlace) (*catalog.ColumnDescriptor, error) {
 	if ref, ok := c.Expr.(*ast.ColumnRef); c.Expr != nil && (!ok || len(ref.Parts) != 1) {
-		return r.computedColumn(ctx, t, c.Expr)
+		return r.computedColumn(ctx, t, c.Expr, place)
 	}
 	ord, err := indexColumn(t, c)
 	if err != nil {
@@ -145,8 +154,13 @@ func (r *run) keyColumn(ctx context.Context, t *catalog.TableDescriptor, c *ast.
 
 // indexKey makes a key of an index: a column, or an expression, which becomes a computed column of t.
 func (r *run) indexKey(ctx context.Context, t *catalog.TableDescriptor, method string, c *ast.IndexColumn) (catalog.IndexColumn, error) {
+	return r.indexKeyIn(ctx, t, method, c, ofIndex)
+}
+
+// indexKeyIn is indexKey for the key of an index or of partitions.
+func (r *run) indexKeyIn(ctx context.Context, t *catalog.TableDescriptor, method string, c *ast.IndexColumn, place keyPlace) (catalog.IndexColumn, error) {
 	none := catalog.IndexColumn{}
-	col, err := r.keyColumn(ctx, t, c)
+	col, err := r.keyColumn(ctx, t, c, place)
 	if err != nil {
 		return none, err
 	}

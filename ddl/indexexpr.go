@@ -20,12 +20,12 @@ const (
 )
 
 // computedColumn returns the computed column of t that an index expression is, which is added if it is new.
-func (r *run) computedColumn(ctx context.Context, t *catalog.TableDescriptor, e ast.Expr) (*catalog.ColumnDescriptor, error) {
-	bound, err := r.bind(ctx, t, e, types.Type{}, inIndex)
+func (r *run) computedColumn(ctx context.Context, t *catalog.TableDescriptor, e ast.Expr, place keyPlace) (*catalog.ColumnDescriptor, error) {
+	bound, err := r.bind(ctx, t, e, types.Type{}, place.clause)
 	if err != nil {
 		return nil, singular(err)
 	}
-	text, err := r.storedText(ctx, t, e, bound, "functions in index expression must be marked IMMUTABLE")
+	text, err := r.storedText(ctx, t, e, bound, place.mutable)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,8 @@ func appendIndexName(names []string, c *ast.IndexColumn) []string {
 // pruneComputed removes the computed columns of t that no index has as a key.
 func pruneComputed(t *catalog.TableDescriptor) {
 	t.Computed = slices.DeleteFunc(t.Computed, func(c catalog.ColumnDescriptor) bool {
-		return !slices.ContainsFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return holdsColumn(&ix, c.ID) })
+		return !slices.ContainsFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return holdsColumn(&ix, c.ID) }) &&
+			!(t.IsPartitioned() && slices.ContainsFunc(t.Partitioning.Keys, func(k catalog.IndexColumn) bool { return k.ColumnID == c.ID }))
 	})
 	if len(t.Computed) == 0 {
 		t.Computed = nil

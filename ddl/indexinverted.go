@@ -30,7 +30,7 @@ func (r *run) newInverted(ctx context.Context, t *catalog.TableDescriptor, n *as
 	var names []string
 	for i := range n.Columns {
 		c := &n.Columns[i]
-		col, err := r.keyColumn(ctx, t, c)
+		col, err := r.keyColumn(ctx, t, c, ofIndex)
 		if err != nil {
 			return ix, err
 		}

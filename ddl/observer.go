@@ -25,6 +25,9 @@ func (r *run) createObserver(ctx context.Context, n *ast.CreateObserver) (observ
 	if err != nil {
 		return 0, false, err
 	}
+	if t.IsPartitioned() {
+		return 0, false, pgerror.Unsupported("an observer of a partitioned table", "Create it for each of the partitions.").At(n.Table.Position())
+	}
 	if _, err := r.describeObserver(ctx, t, n); err != nil { // before anything is blocked
 		return 0, false, err
 	}

@@ -168,6 +168,9 @@ func (r *run) reindexedIndex(ctx context.Context, n *ast.Reindex) ([]reindexTarg
 	if !r.access.Owns(t.OwnerOID()) {
 		return nil, mustBeOwner("index", ix.Name)
 	}
+	if t.IsPartitioned() {
+		return nil, pgerror.Unsupported("REINDEX of an index of a partitioned table", "Name its parts, or REINDEX TABLE.")
+	}
 	return []reindexTarget{{t, ix.Name}}, nil
 }
 
@@ -195,6 +198,15 @@ func (r *run) reindexedTable(ctx context.Context, n *ast.Reindex, concurrently b
 		return nil, errReindexSystem()
 	case t.Kind == catalog.KindVirtual:
 		return nil, nil
+	case t.IsPartitioned():
+		tree, err := catalog.PartitionTree(ctx, r.r, t)
+		var targets []reindexTarget
+		for _, part := range tree {
+			if part.HasPrimaryKey() || len(part.Indexes) > 0 {
+				targets = append(targets, reindexTarget{table: part})
+			}
+		}
+		return targets, err
 	case !t.HasPrimaryKey() && len(t.Indexes) == 0:
 		can := "to reindex"
 		if concurrently {

@@ -215,6 +215,12 @@ func (r *run) alterIndexCommands(ctx context.Context, n *ast.AlterTable, t *cata
 	}
 	for _, cmd := range n.Commands {
 		switch c := cmd.(type) {
+		case *ast.TableCommand:
+			if c.Action != "ATTACH PARTITION" || !t.IsPartitioned() {
+				return pgerror.New(pgerror.WrongObjectType, "ALTER action %s cannot be performed on relation %q", c.Action, n.Name.Name).
+					WithDetail("This operation is not supported for indexes.")
+			}
+			return r.attachIndex(ctx, t, ix, c)
 		case *ast.RenameTo:
 			if taken, err := r.nameTaken(ctx, t.Schema, c.Name); err != nil || taken {
 				return errorOr(err, relationExists(c.Name))

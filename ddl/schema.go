@@ -52,9 +52,20 @@ func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
 		if err != nil {
 			return err
 		}
+		if n := &name; n.Only && t.IsPartitioned() {
+			return pgerror.New(pgerror.WrongObjectType, "cannot truncate only a partitioned table").
+				WithHint("Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.")
+		}
 		tables = append(tables, t)
 	}
-	tables, err := r.withReferencing(ctx, tables, n.Cascade)
+	tables, err := r.withPartitions(ctx, tables)
+	if err != nil {
+		return err
+	}
+	if tables, err = r.withReferencing(ctx, tables, n.Cascade); err != nil {
+		return err
+	}
+	tables, err = r.withPartitions(ctx, tables)
 	if err != nil {
 		return err
 	}
@@ -93,6 +104,23 @@ func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
 		}
 	}
 	return nil
+}
+
+// withPartitions adds the tables below partitioned ones.
+func (r *run) withPartitions(ctx context.Context, tables []*catalog.TableDescriptor) ([]*catalog.TableDescriptor, error) {
+	var all []*catalog.TableDescriptor
+	for _, t := range tables {
+		tree, err := catalog.PartitionTree(ctx, r.r, t)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range tree {
+			if !slices.ContainsFunc(all, func(have *catalog.TableDescriptor) bool { return have.ID == part.ID }) {
+				all = append(all, part)
+			}
+		}
+	}
+	return all, nil
 }
 
 // withReferencing adds the tables that reference those to be emptied, or fails if there are some and cascade is not set.

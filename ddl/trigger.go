@@ -54,7 +54,10 @@ func (r *run) createTrigger(ctx context.Context, n *ast.CreateTrigger) error {
 	next.Triggers = slices.DeleteFunc(next.Triggers, func(o catalog.TriggerDescriptor) bool { return o.Name == g.Name })
 	next.Triggers = append(next.Triggers, *g)
 	sortTriggers(next)
-	return r.update(ctx, t, next, true)
+	if err := r.update(ctx, t, next, true); err != nil {
+		return err
+	}
+	return r.carryTrigger(ctx, next, g)
 }
 
 func sortTriggers(t *catalog.TableDescriptor) {
@@ -211,9 +214,21 @@ func (r *run) dropTrigger(ctx context.Context, n *ast.DropObjects) error {
 	if !r.access.Owns(t.OwnerOID()) {
 		return mustBeOwner("relation", t.Name)
 	}
+	g := t.TriggerNamed(o.Name[0])
+	if g.Inherited != 0 {
+		parent, err := r.r.RelationByID(ctx, t.PartitionOf.Parent)
+		if err != nil {
+			return err
+		}
+		return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop trigger %s on table %s because trigger %s on table %s requires it", g.Name, t.Name, g.Name, parent.Name).
+			WithHint("You can drop trigger " + g.Name + " on table " + parent.Name + " instead.")
+	}
 	next := t.Clone()
 	next.Triggers = slices.DeleteFunc(next.Triggers, func(g catalog.TriggerDescriptor) bool { return g.Name == o.Name[0] })
-	return r.update(ctx, t, next, true)
+	if err := r.update(ctx, t, next, true); err != nil {
+		return err
+	}
+	return r.dropTriggerBelow(ctx, t.ID, g.OID)
 }
 
 // commentTrigger is COMMENT ON TRIGGER.

@@ -33,6 +33,8 @@ func (ex *execution) buildNode(n planner.Node) (Operator, error) {
 		return newPointGet(ex, n)
 	case *planner.Scan:
 		return newScan(ex, n)
+	case *planner.Append:
+		return newAppended(ex, n), nil
 	case *planner.Values:
 		return &values{ex: ex, rows: n.Rows, out: make(types.Row, len(n.Out))}, nil
 	case *planner.SetFunc:

@@ -20,7 +20,7 @@ func TestEveryNodeHasAnOperator(t *testing.T) {
 	access := planner.Access{Table: table, Index: &table.Primary, Ordinals: []int{0}}
 	in := func() planner.Node { return rowsOf(1, []any{1}) }
 	nodes := []planner.Node{
-		&planner.PointGet{Access: access, Key: lits(1)}, &planner.Scan{Access: access}, rowsOf(1), series(t, lit(1), lit(2)),
+		&planner.PointGet{Access: access, Key: lits(1)}, &planner.Scan{Access: access}, &planner.Append{Table: table, Inputs: []planner.Node{in()}}, rowsOf(1), series(t, lit(1), lit(2)),
 		&planner.VirtualScan{Table: table}, &planner.Changes{Table: table}, &planner.CTEScan{}, &planner.WorkScan{},
 		&planner.RecursiveUnion{Init: in(), Step: in()},
 		&planner.HashJoin{Left: in(), Right: in()}, &planner.MergeJoin{Left: in(), Right: in()},

@@ -15,7 +15,10 @@ type deleteRows struct {
 	width  int
 }
 
-func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
+func newDelete(ex *execution, input Operator, n *planner.Delete) Operator {
+	if n.Parts != nil {
+		return newDeleteParts(ex, input, n)
+	}
 	w := newTableWriter(ex, n.Table, nil, nil, n.Observed, n.Indexed)
 	w.sink.direct = n.Direct
 	w.keys = ex.queueFor(n.References)

@@ -57,6 +57,9 @@ func (ex *execution) bind(rt *Runtime) {
 	}
 	for _, m := range ex.modifies {
 		m.affected = 0
+		for _, l := range m.leaves {
+			l.affected = 0
+		}
 	}
 }
 

@@ -19,14 +19,17 @@ type insert struct {
 	policies []planner.PolicyCheck
 }
 
-func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error) {
+func newInsert(ex *execution, input Operator, n *planner.Insert) (Operator, error) {
+	if n.Parts != nil {
+		return newInsertParts(ex, input, n), nil
+	}
 	var changed []int
 	if n.OnConflict != nil {
 		changed = n.OnConflict.Changed
 	}
 	w := newTableWriter(ex, n.Table, n.Checks, changed, n.Observed, n.Indexed)
 	w.sink.direct = n.Direct
-	w.keys, w.generated = ex.queueFor(n.References), n.Generated
+	w.keys, w.generated, w.bound = ex.queueFor(n.References), n.Generated, n.Bound
 	o := &insert{
 		row:      make(types.Row, len(n.Table.Columns)),
 		gather:   n.Gather,
@@ -43,7 +46,7 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error
 	}
 	if n.OnConflict != nil {
 		var err error
-		if o.conflict, err = newOnConflict(&o.modify, n); err != nil {
+		if o.conflict, err = newOnConflict(&o.modify, n.Table, n.OnConflict); err != nil {
 			return nil, err
 		}
 	}

@@ -17,6 +17,8 @@ type Inserter struct {
 	rows   int64
 
 	triggers *triggers
+	m        modify
+	parts    *parts // of a partitioned table; nil: writer stores the rows
 }
 
 // NewInserter prepares inserting into t, whose observers and bound index expressions are given (nil: none), under rt, whose Txn, Env, RowIDs and EagerUnique are used.
@@ -27,6 +29,25 @@ func NewInserter(t *catalog.TableDescriptor, checks []planner.Check, o *planner.
 	in.writer.sink.direct, in.writer.sink.resume = true, true
 	return in
 }
+
+// Divide makes the inserter store the rows in the partitions of the table.
+func (in *Inserter) Divide(plan *planner.Parts) {
+	if plan == nil {
+		return
+	}
+	in.m.begin(&in.ex, nil, in.writer, nil)
+	in.parts = newParts(&in.m, in.writer.table, plan)
+	in.parts.once = true
+	in.parts.tune = func(w *tableWriter, _ *planner.Leaf) {
+		w.sink.direct, w.sink.resume = true, true
+		if w.keys != nil {
+			in.ex.keys.resume = true
+		}
+	}
+}
+
+// Confine makes the inserter refuse rows that do not belong to the table, which is a partition.
+func (in *Inserter) Confine(bound *planner.PartitionCheck) { in.writer.bound = bound }
 
 // Generate makes the inserter compute generated columns.
 func (in *Inserter) Generate(columns []planner.GeneratedColumn) { in.writer.generated = columns }
@@ -58,6 +79,10 @@ func (in *Inserter) Insert(ctx context.Context, row types.Row) error {
 	if err := in.ex.tick(ctx); err != nil {
 		return err
 	}
+	if in.parts != nil {
+		in.rows++
+		return in.parts.insert(ctx, row)
+	}
 	copy(in.row, row)
 	if err := in.writer.fillRowID(ctx, in.row); err != nil {
 		return err
@@ -83,13 +108,24 @@ func (in *Inserter) Insert(ctx context.Context, row types.Row) error {
 
 // Flush finishes the checks under way; call it after the last row.
 func (in *Inserter) Flush(ctx context.Context) error {
-	if err := in.writer.sink.finish(ctx); err != nil {
+	if in.parts == nil {
+		in.m.writer = in.writer
+	}
+	in.m.triggers = in.triggers
+	if err := in.m.write(ctx); err != nil {
 		return err
 	}
 	if err := in.ex.keys.run(ctx); err != nil {
 		return err
 	}
-	return in.triggers.finish(ctx)
+	return in.m.fire(ctx)
+}
+
+// Written calls f with each partition that rows were stored in, and their number.
+func (in *Inserter) Written(f func(t *catalog.TableDescriptor, rows int64)) {
+	for _, l := range in.m.leaves {
+		f(l.writer.table, l.affected)
+	}
 }
 
 // Rows is the number of rows inserted.

@@ -111,6 +111,13 @@ func (o *lockRows) fill(ctx context.Context) error {
 
 // addKey adds the key of one target's row. A target on the empty side of an outer join has none.
 func (o *lockRows) addKey(t *planner.LockTarget, row types.Row) error {
+	if t.Parts != nil {
+		if row[t.Origin].IsNull() {
+			return nil
+		}
+		part := t.Parts[row[t.Origin].Int()]
+		return o.addKey(&part, row)
+	}
 	o.values = o.values[:0]
 	for _, ord := range t.KeyOrdinals {
 		if row[ord].IsNull() {

@@ -21,7 +21,7 @@ type merge struct {
 
 func newMerge(ex *execution, input Operator, n *planner.Merge) *merge {
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed, n.Indexed)
-	w.keys, w.generated = ex.queueFor(n.References), n.Generated
+	w.keys, w.generated, w.bound = ex.queueFor(n.References), n.Generated, n.Bound
 	o := &merge{
 		node: n, newRow: make(types.Row, len(n.Table.Columns)),
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), false),

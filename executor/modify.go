@@ -24,13 +24,21 @@ type modify struct {
 	done      bool
 	affected  int64
 	triggers  *triggers
-	views     []planner.ViewCheck // of rows that are written
-	seen      *rowSet             // rows that have been processed; nil: the input cannot repeat one, or pending has them
+	views     []planner.ViewCheck                    // of rows that are written
+	leaves    []*modify                              // those that write the partitions of a partitioned table
+	report    func(context.Context, types.Row) error // takes the rows changed of a partition
+	seen      *rowSet                                // rows that have been processed; nil: the input cannot repeat one, or pending has them
 	key       []byte
 }
 
 // init prepares a change, which is a part of its operator.
 func (m *modify) init(ex *execution, input Operator, w *tableWriter, returning []expr.Scalar) {
+	m.begin(ex, input, w, returning)
+	ex.modifies = append(ex.modifies, m)
+}
+
+// begin is init for what is a part of another change.
+func (m *modify) begin(ex *execution, input Operator, w *tableWriter, returning []expr.Scalar) {
 	*m = modify{
 		ex: ex, input: input, writer: w, returning: returning,
 		out: make(types.Row, len(returning)), results: rowBuffer{mem: &ex.mem},
@@ -38,7 +46,6 @@ func (m *modify) init(ex *execution, input Operator, w *tableWriter, returning [
 	if ex.together {
 		w.sink.pending = ex.pending
 	}
-	ex.modifies = append(ex.modifies, m)
 }
 
 // repeated reports whether the statement has changed an existing row before.
@@ -79,13 +86,13 @@ func (m *modify) next(ctx context.Context, run func(context.Context) error) (typ
 		if m.ex.together {
 			m.ex.finishing = append(m.ex.finishing, m)
 		} else {
-			if err := m.writer.sink.finish(ctx); err != nil {
+			if err := m.write(ctx); err != nil {
 				return nil, err
 			}
 			if err := m.ex.keys.run(ctx); err != nil {
 				return nil, err
 			}
-			if err := m.triggers.finish(ctx); err != nil {
+			if err := m.fire(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -97,6 +104,29 @@ func (m *modify) next(ctx context.Context, run func(context.Context) error) (typ
 	row := m.results.rows[m.at]
 	m.at++
 	return row, nil
+}
+
+// write passes what is still to be written to the transaction.
+func (m *modify) write(ctx context.Context) error {
+	if err := m.writer.sink.finish(ctx); err != nil {
+		return err
+	}
+	for _, l := range m.leaves {
+		if err := l.writer.sink.finish(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fire executes the triggers after the rows and the statement.
+func (m *modify) fire(ctx context.Context) error {
+	for _, l := range m.leaves {
+		if err := l.triggers.finish(ctx); err != nil {
+			return err
+		}
+	}
+	return m.triggers.finish(ctx)
 }
 
 // pass returns 42501 unless the policies let a row pass: an existing one, or a new one.
@@ -148,6 +178,9 @@ func (m *modify) passViews(ctx context.Context, row types.Row) error {
 // changed counts a row changed, which row begins with, and computes RETURNING over row.
 func (m *modify) changed(ctx context.Context, row types.Row) error {
 	m.affected++
+	if m.report != nil {
+		return m.report(ctx, row)
+	}
 	if err := m.passViews(ctx, row); err != nil {
 		return err
 	}

@@ -37,11 +37,10 @@ type onConflict struct {
 	newRow types.Row
 }
 
-func newOnConflict(m *modify, n *planner.Insert) (*onConflict, error) {
-	t := n.Table
+func newOnConflict(m *modify, t *catalog.TableDescriptor, plan *planner.OnConflict) (*onConflict, error) {
 	width := len(t.Columns)
 	c := &onConflict{
-		m: m, plan: n.OnConflict, arbiters: n.OnConflict.Arbiters, group: 1,
+		m: m, plan: plan, arbiters: plan.Arbiters, group: 1,
 		rows: rowBuffer{mem: &m.ex.mem}, pair: make(types.Row, 2*width), newRow: make(types.Row, width),
 	}
 	if c.arbiters == nil {
@@ -55,10 +54,10 @@ func newOnConflict(m *modify, n *planner.Insert) (*onConflict, error) {
 		}
 	}
 	var err error
-	if c.late, err = newLateArbiters(m.ex, n.OnConflict.Late); err != nil {
+	if c.late, err = newLateArbiters(m.ex, plan.Late); err != nil {
 		return nil, err
 	}
-	if len(c.late) > 0 && (!n.Direct || m.ex.together) {
+	if len(c.late) > 0 && (!m.writer.sink.direct || m.ex.together) {
 		return nil, pgerror.Unsupported("ON CONFLICT over an exclusion constraint in a statement with other changes, or with subqueries in RETURNING",
 			"Run the INSERT as a statement of its own.")
 	}

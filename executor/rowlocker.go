@@ -17,8 +17,9 @@ type rowLocker struct {
 	ex     *execution
 	input  Operator
 	table  *catalog.TableDescriptor
-	single bool // one row at most
-	below  bool // the input locks its row itself
+	parts  *planner.Parts // of a partitioned table; nil: table has the rows
+	single bool           // one row at most
+	below  bool           // the input locks its row itself
 	// wants reports whether a row is locked; nil: all are.
 	wants func(types.Row) (bool, error)
 
@@ -103,6 +104,11 @@ func (l *rowLocker) addKey(row types.Row) error {
 		if wanted, err := l.wants(row); !wanted || err != nil {
 			return err
 		}
+	}
+	if l.parts != nil {
+		key, err := partKey(l.arena.Start(), l.parts, row)
+		l.keys = append(l.keys, l.arena.Finish(key))
+		return err
 	}
 	key, _, err := rowenc.AppendKey(l.arena.Start(), l.table, &l.table.Primary, row)
 	if err != nil {

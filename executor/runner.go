@@ -102,7 +102,7 @@ func (r *Runner) modify(ctx context.Context) error {
 		}
 	}
 	for _, m := range r.ex.finishing {
-		if err := m.writer.sink.finish(ctx); err != nil {
+		if err := m.write(ctx); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (r *Runner) modify(ctx context.Context) error {
 		return err
 	}
 	for _, m := range r.ex.finishing {
-		if err := m.triggers.finish(ctx); err != nil {
+		if err := m.fire(ctx); err != nil {
 			return err
 		}
 	}
@@ -221,8 +221,13 @@ func (r *Runner) Affected() int64 {
 func (r *Runner) Written() iter.Seq2[*catalog.TableDescriptor, int64] {
 	return func(yield func(*catalog.TableDescriptor, int64) bool) {
 		for _, m := range r.ex.modifies {
-			if !yield(m.writer.table, m.affected) {
+			if len(m.leaves) == 0 && !yield(m.writer.table, m.affected) {
 				return
+			}
+			for _, l := range m.leaves {
+				if !yield(l.writer.table, l.affected) {
+					return
+				}
 			}
 		}
 		if r.ex.keys == nil {

@@ -23,6 +23,7 @@ type tableWriter struct {
 	checks []planner.Check
 	// generated are the columns that generate computes.
 	generated []planner.GeneratedColumn
+	bound     *planner.PartitionCheck // nil: rows are not checked to belong to the table
 	sink      writeSink
 	notNull   []int
 	rowid     int // ordinal of the hidden rowid, -1 for none
@@ -121,6 +122,15 @@ func (w *tableWriter) check(ctx context.Context, row types.Row) error {
 		if !d.IsNull() && !d.Bool() {
 			return w.checkViolation(ctx, w.checks[i].Name, row)
 		}
+	}
+	if w.bound == nil {
+		return nil
+	}
+	if ok, err := w.bound.Holds(&w.ex.ev, row); err != nil || !ok {
+		if err != nil {
+			return err
+		}
+		return w.boundViolation(ctx, row)
 	}
 	return nil
 }
@@ -386,6 +396,13 @@ func (w *tableWriter) notNullViolation(ctx context.Context, ord int, row types.R
 func (w *tableWriter) checkViolation(ctx context.Context, constraint string, row types.Row) error {
 	e := pgerror.New(pgerror.CheckViolation, "new row for relation %q violates check constraint %q", w.table.Name, constraint)
 	e.Schema, e.Table, e.Constraint = w.table.Schema, w.table.Name, constraint
+	return w.withRow(ctx, e, row)
+}
+
+// boundViolation is the error of a row that does not belong to a partition.
+func (w *tableWriter) boundViolation(ctx context.Context, row types.Row) error {
+	e := pgerror.New(pgerror.CheckViolation, "new row for relation %q violates partition constraint", w.table.Name)
+	e.Schema, e.Table = w.table.Schema, w.table.Name
 	return w.withRow(ctx, e, row)
 }
 

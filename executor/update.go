@@ -22,9 +22,12 @@ type update struct {
 	policies []planner.PolicyCheck
 }
 
-func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
+func newUpdate(ex *execution, input Operator, n *planner.Update) Operator {
+	if n.Parts != nil {
+		return newUpdateParts(ex, input, n)
+	}
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed, n.Indexed)
-	w.keys, w.generated = ex.queueFor(n.References), n.Generated
+	w.keys, w.generated, w.bound = ex.queueFor(n.References), n.Generated, n.Bound
 	w.sink.direct = n.Direct && (n.Input.Properties().AtMostOne || !w.takesKeys())
 	o := &update{
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow),

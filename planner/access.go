@@ -95,7 +95,10 @@ func (s *scanRel) ordinalOf(e expr.Scalar) int {
 	if !ok {
 		return -1
 	}
-	// A scan's column IDs are consecutive.
+	if s.part {
+		return indexOf(s.cols, c.ID)
+	}
+	// The column IDs of any other scan are consecutive.
 	if i := c.ID - s.cols[0]; i >= 0 && i < len(s.cols) {
 		return i
 	}

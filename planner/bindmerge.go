@@ -70,6 +70,9 @@ func (b *binder) mergeTarget(name ast.TableName) (*changeTarget, error) {
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot execute MERGE on relation \"%s\"", t.Name).
 			WithDetail("This operation is not supported for %s.", kind)
 	}
+	if t.IsPartitioned() {
+		return nil, pgerror.Unsupported("MERGE into a partitioned table", "Use INSERT with ON CONFLICT, UPDATE and DELETE.").At(int(name.Pos))
+	}
 	if err := requireWritable(t, name); err != nil {
 		return nil, err
 	}
@@ -261,7 +264,7 @@ func (p *physical) merge(c *change) Node {
 		return in.node
 	}
 	c.changed = withGenerated(c.table, c.changed)
-	n := &Merge{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Indexed: p.indexExprs(c.table, c.scan)}
+	n := &Merge{Table: c.table, Input: in.node, Bound: p.partitionCheck(c.scan), Changed: c.changed, Checks: p.checks(c.table, c.scan), Indexed: p.indexExprs(c.table, c.scan)}
 	n.Key = c.table.Ordinal(c.table.Primary.Columns[0].ColumnID)
 	events := catalog.TriggerEvents(0)
 	for i := range c.actions {

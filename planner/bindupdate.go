@@ -142,10 +142,13 @@ func (out *change) listColumns() {
 	}
 	makes := outputSet(out.source)
 	need.minus(own).each(func(id int) {
-		if makes.has(id) {
+		if makes.has(id) && (id != out.scan.origin || out.scan.origin == 0) {
 			out.cols = append(out.cols, id)
 		}
 	})
+	if out.scan.origin > 0 {
+		out.cols = append(out.cols, out.scan.origin)
+	}
 }
 
 // assignments binds SET into a full new row of what is written, over scan, and the list of columns it may change.

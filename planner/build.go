@@ -130,6 +130,8 @@ func readsOneKey(n Node) bool {
 	switch n := n.(type) {
 	case *PointGet:
 		return !n.Fetch
+	case *Append:
+		return n.Alone && !slices.ContainsFunc(n.Inputs, func(in Node) bool { return !readsOneKey(in) })
 	case *Project, *Filter, *Limit, *Sort, *TopN, *Aggregate, *WindowAgg, *Distinct:
 		return readsOneKey(n.Children()[0])
 	}

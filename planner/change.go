@@ -34,7 +34,10 @@ func (p *physical) insert(c *change) Node {
 	if p.err != nil {
 		return in.node
 	}
-	n := &Insert{Table: c.table, Input: in.node, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan), Guards: c.guarded,
+	if c.table.IsPartitioned() {
+		return p.insertParts(c, in)
+	}
+	n := &Insert{Table: c.table, Input: in.node, Bound: p.partitionCheck(c.scan), Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan), Guards: c.guarded,
 		Views:   p.viewChecks(c.views, c.scan),
 		Indexed: p.indexExprs(c.table, c.scan)}
 	var changed []int
@@ -108,7 +111,10 @@ func (p *physical) update(c *change) Node {
 	}
 	p.rewriteAllIn(c.set)
 	c.changed = withGenerated(c.table, c.changed)
-	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan),
+	if c.table.IsPartitioned() {
+		return p.updateParts(c, in)
+	}
+	n := &Update{Table: c.table, Input: in.node, Bound: p.partitionCheck(c.scan), Changed: c.changed, Checks: p.checks(c.table, c.scan), Policies: p.policies(c.policies, c.scan),
 		Views: p.viewChecks(c.views, c.scan), Indexed: p.indexExprs(c.table, c.scan)}
 	n.Generated = p.generated(c.table, c.scan)
 	if n.Triggers = p.triggers(c.table, catalog.TriggerUpdate, c.changed); n.Triggers != nil {
@@ -127,6 +133,9 @@ func (p *physical) delete(c *change) Node {
 	in := p.exact(c.source, c.cols, 0)
 	if p.err != nil {
 		return in.node
+	}
+	if c.table.IsPartitioned() {
+		return p.deleteParts(c, in)
 	}
 	n := &Delete{Table: c.table, Input: in.node, Observed: observed(c.table, nil), Indexed: p.indexExprs(c.table, c.scan)}
 	n.References = p.references(c.table, nil, false, true)

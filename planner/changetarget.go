@@ -320,6 +320,9 @@ func (b *binder) targetSource(t *changeTarget, out *change, alias string) (rel, 
 		return b.viewTarget(t, out, alias)
 	}
 	out.scan = b.newScan(t.table, alias, t.tableNeed())
+	if t.table.IsPartitioned() {
+		out.scan.originColumn(b)
+	}
 	role := b.as
 	b.as = b.tableRole(t)
 	source, err := b.guardScan(out.scan)

@@ -123,6 +123,13 @@ func (c *checker) node(n Node) {
 		}
 	case *Scan:
 		c.scan(n)
+	case *Append:
+		for _, in := range n.Inputs {
+			c.width(in, len(row))
+		}
+		for _, k := range n.Merge {
+			c.expr(k.Expr, row)
+		}
 	case *Values:
 		for _, r := range n.Rows {
 			c.width(n, len(r))

@@ -39,6 +39,9 @@ func (k *CursorKey) value(env *builtin.Env) (types.Datum, error) {
 
 // currentRow binds WHERE CURRENT OF as the comparison of the target's primary key with that of the cursor's row.
 func (b *binder) currentRow(e *ast.CurrentOf, scan *scanRel) ([]expr.Scalar, error) {
+	if scan.table.IsPartitioned() {
+		return nil, pgerror.Unsupported("WHERE CURRENT OF over a partitioned table", "Name the row by its key.").At(int(e.Pos))
+	}
 	var conds []expr.Scalar
 	for i, ord := range keyOrdinals(scan.table) {
 		t := scan.table.Columns[ord].Type
@@ -73,6 +76,9 @@ func (b *binder) cursorPositions(q *query) []Position {
 	available := outputSet(q.root)
 	var out []Position
 	for _, s := range scans {
+		if s.table.IsPartitioned() {
+			return nil
+		}
 		ordinals := keyOrdinals(s.table)
 		p := Position{Table: s.table.ID, At: len(q.cols) - visible, Width: len(ordinals)}
 		for _, ord := range ordinals {

@@ -34,6 +34,8 @@ type ExplainOptions struct {
 	Parallel Parallelism
 	// Format is the format of constants; nil: the default.
 	Format *types.Format
+	// Values has the values with which partitions are left out; nil: all are shown.
+	Values *expr.Context
 }
 
 // Explain prints a plan as a tree, one node a line, with its arguments in brackets and the estimates at the end.
@@ -78,6 +80,9 @@ func (x *explainer) flush() {
 func (x *explainer) tree(n Node, first, rest string) {
 	x.lines = append(x.lines, first+x.line(n))
 	children := n.Children()
+	if parts, ok := n.(*Append); ok {
+		children = x.remaining(parts)
+	}
 	for i, c := range children {
 		if i == len(children)-1 {
 			x.tree(c, rest+"└─ ", rest+"   ")
@@ -125,6 +130,8 @@ func (x *explainer) describe(n Node) string {
 		return "PointGet " + accessName(&n.Access) + " (" + x.pointKey(n) + ")" + fetchMark(&n.Access) + x.filter(n.Filter)
 	case *Scan:
 		return x.scan(n)
+	case *Append:
+		return x.appended(n)
 	case *Values:
 		if len(n.Rows) == 1 && len(n.Rows[0]) == 0 {
 			return "Values (one empty row)"
@@ -151,6 +158,49 @@ func all(yes bool) string {
 		return " all"
 	}
 	return ""
+}
+
+// appended describes an Append. Which of the partitions have rows for the conditions is found when the plan is executed.
+func (x *explainer) appended(n *Append) string {
+	s := "Append " + n.Table.Name
+	if len(n.Merge) > 0 {
+		keys := make([]string, len(n.Merge))
+		for i := range n.Merge {
+			keys[i] = x.print(n.Merge[i].Expr)
+			if n.Merge[i].Desc {
+				keys[i] += " DESC"
+			}
+		}
+		s += " merge by " + strings.Join(keys, ", ")
+	}
+	if removed := len(n.Inputs) - len(x.remaining(n)); removed > 0 {
+		return s + " (" + strconv.Itoa(removed) + " removed)"
+	}
+	switch {
+	case n.Alone:
+		s += " one partition"
+	case n.Prune != nil:
+		s += " selected partitions"
+	}
+	return s
+}
+
+// remaining are the inputs of an Append that may have rows, as far as the values are known.
+func (x *explainer) remaining(n *Append) []Node {
+	if n.Prune == nil || x.opts.Values == nil || n.Prune.correlated() {
+		return n.Inputs
+	}
+	in := make([]bool, len(n.Inputs))
+	if err := n.Prune.Inputs(x.opts.Values, in); err != nil {
+		return n.Inputs
+	}
+	var out []Node
+	for i, may := range in {
+		if may {
+			out = append(out, n.Inputs[i])
+		}
+	}
+	return out
 }
 
 func (x *explainer) scan(n *Scan) string {

@@ -54,14 +54,25 @@ func (p *physical) extreme(s *scanRel, call *AggregateCall, need colSet) (pnode,
 	desc := call.Func.FirstByOrder > 0
 	for _, nullsFirst := range [2]bool{desc, !desc} {
 		want := []orderKey{{id: col.ID, desc: desc, nullsFirst: nullsFirst, coll: call.Func.Args[0].Coll}}
+		if s.table.IsPartitioned() {
+			in := p.appendParts(&first, ask{need: need, want: want, limit: 1})
+			if satisfies(in.order, want) {
+				return p.firstOf(in), true
+			}
+			continue
+		}
 		pa := p.choosePath(&first, first.conds, need, want, 1)
 		if pa.ordered && !pa.point && pa.cost < p.scanCost(s, need) {
 			in := p.readPath(&first, &pa, ask{need: need, want: want, limit: 1})
-			est := Estimate{Rows: 1, Cost: in.est.Cost}
-			one := &expr.Const{Value: types.Int(1), Typ: types.TInt8}
-			return pnode{cols: in.cols, order: in.order, est: est,
-				node: &Limit{Base: p.base(in.cols, est), Input: in.node, Limit: one}}, true
+			return p.firstOf(in), true
 		}
 	}
 	return pnode{}, false
+}
+
+// firstOf takes the first of the rows.
+func (p *physical) firstOf(in pnode) pnode {
+	est := Estimate{Rows: 1, Cost: in.est.Cost}
+	one := &expr.Const{Value: types.Int(1), Typ: types.TInt8}
+	return pnode{cols: in.cols, order: in.order, est: est, node: &Limit{Base: p.base(in.cols, est), Input: in.node, Limit: one}}
 }

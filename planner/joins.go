@@ -424,6 +424,9 @@ func (p *physical) lookup(s *scanRel, on []expr.Scalar, left, need colSet, leftR
 			try(&s.table.Indexes[i])
 		}
 	}
+	if best != nil && s.table.IsPartitioned() {
+		best.cost = best.cost*p.touched(s, on) + leftRows*applyCost
+	}
 	return best
 }
 
@@ -481,6 +484,9 @@ func (p *physical) lookupBy(s *scanRel, ix *catalog.IndexDescriptor, sargs []sar
 func (p *physical) lookupJoin(kind JoinKind, left pnode, s *scanRel, on []expr.Scalar, lk *lookupPath, need colSet) pnode {
 	if p.err != nil {
 		return left
+	}
+	if s.table.IsPartitioned() {
+		return p.lookupParts(kind, left, s, on, lk, need)
 	}
 	var rest []expr.Scalar
 	var own colSet

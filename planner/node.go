@@ -109,6 +109,17 @@ type (
 		// index.
 		Inverted []InvertedSearch
 	}
+	// Append yields the rows of its inputs, the leaves of a partitioned table: one after the other, or merged by Merge, by which each is ordered.
+	Append struct {
+		Base
+		Table  *catalog.TableDescriptor
+		Inputs []Node
+		Merge  []SortKey
+		// Prune says which inputs may have rows, when the plan is executed; nil: all.
+		Prune *Prune
+		// Alone: at most one of them has.
+		Alone bool
+	}
 	// Values yields rows of expressions. One empty row is the source of a SELECT without FROM.
 	Values struct {
 		Base
@@ -383,6 +394,10 @@ type LockTarget struct {
 	// and FOR SHARE the row alone, FOR KEY SHARE the guard alone. Of other tables there are two strengths: FOR NO KEY UPDATE is FOR UPDATE, FOR
 	// KEY SHARE is FOR SHARE.
 	Guarded bool
+	// Parts are the tables that have the rows of a partitioned one, by OID; the column Origin of the input row is that of the row's. Then
+	// KeyOrdinals are not used.
+	Parts  map[int64]LockTarget
+	Origin int
 }
 
 // Check is a CHECK constraint bound over a full table row.
@@ -418,6 +433,7 @@ type (
 		Views      []ViewCheck   // of the row that is written
 		Guards     []string      // the names of the policies in force, for EXPLAIN
 		OnConflict *OnConflict
+		Bound      *PartitionCheck   // of the new row; nil: the table is no partition
 		Returning  []expr.Scalar     // over the stored row; nil: none
 		Observed   *Observed         // nil: the table has no observers
 		Triggers   *Triggers         // nil: none is executed
@@ -428,6 +444,8 @@ type (
 		Gather bool
 		// Direct: no later read of the statement can return a row that it has written.
 		Direct bool
+		// Parts are the partitions that store the rows of a partitioned table; nil: the table stores them.
+		Parts *Parts
 	}
 	// Update rewrites rows. Input rows start with the table's full row, followed by whatever the
 	// other sources bring; a row that appears twice is updated once, as PostgreSQL does.
@@ -448,6 +466,9 @@ type (
 		Generated  []GeneratedColumn // computed in the new row
 		// Direct and LockedBelow are as for Delete.
 		Direct, LockedBelow bool
+		// Parts are as for Insert. The last column of Input and Returning is the OID of the partition then.
+		Parts *Parts
+		Bound *PartitionCheck // of the new row; nil: the table is no partition
 	}
 	// InsteadOf executes the INSTEAD OF triggers of a view for each row of Input: for an INSERT the row to be inserted, otherwise the view's row
 	// followed by other columns.
@@ -471,6 +492,7 @@ type (
 		Triggers   *Triggers     // nil: none is executed
 		References *References   // nil: foreign keys require nothing
 		Indexed    *IndexExprs   // nil: its indexes compute nothing
+		Parts      *Parts        // as for Update
 		// Direct: no later read of the statement can return a row that it has written.
 		Direct bool
 		// LockedBelow: Input locks its row, see PointGet.LockFirst.
@@ -491,6 +513,7 @@ type (
 		Generated  []GeneratedColumn // computed in the new row
 		References *References       // nil: foreign keys require nothing
 		Indexed    *IndexExprs       // nil: its indexes compute nothing
+		Bound      *PartitionCheck   // of the new row; nil: the table is no partition
 	}
 )
 
@@ -531,6 +554,7 @@ type OnConflict struct {
 
 func (*PointGet) Children() []Node         { return nil }
 func (*Scan) Children() []Node             { return nil }
+func (n *Append) Children() []Node         { return n.Inputs }
 func (*Values) Children() []Node           { return nil }
 func (*SetFunc) Children() []Node          { return nil }
 func (*Changes) Children() []Node          { return nil }

@@ -213,6 +213,9 @@ func (p *physical) scan(s *scanRel, a ask) pnode {
 	if s.table.Kind == catalog.KindVirtual {
 		return p.virtual(s, a)
 	}
+	if s.table.IsPartitioned() {
+		return p.appendParts(s, a)
+	}
 	p.indexed(s)
 	need := a.need.clone()
 	for _, c := range s.conds {

@@ -69,6 +69,11 @@ func (p *physical) lock(r *lockRel, a ask) pnode {
 			p.fail(pgerror.New(pgerror.FeatureNotSupported, "FOR %s cannot be applied to the nullable side of an outer join", r.strength))
 			return pnode{node: &Values{}}
 		}
+		if t.table.IsPartitioned() {
+			below.need.addList(t.cols)
+			below.need.add(t.originColumn(p.b))
+			continue
+		}
 		for i := range t.table.Primary.Columns {
 			below.need.add(t.cols[t.table.Ordinal(t.table.Primary.Columns[i].ColumnID)])
 		}
@@ -82,12 +87,29 @@ func (p *physical) lock(r *lockRel, a ask) pnode {
 		if t.table.Kind == catalog.KindVirtual {
 			continue
 		}
-		lt := LockTarget{Table: t.table, Guarded: p.guarded(t.table)}
-		for i := range t.table.Primary.Columns {
-			id := t.cols[t.table.Ordinal(t.table.Primary.Columns[i].ColumnID)]
-			lt.KeyOrdinals = append(lt.KeyOrdinals, indexOf(in.cols, id))
-		}
-		n.Targets = append(n.Targets, lt)
+		n.Targets = append(n.Targets, p.lockTarget(t, in.cols))
 	}
 	return pnode{node: n, cols: in.cols, order: in.order, est: in.est}
+}
+
+// lockTarget finds the key of a scan's row in a row of the given columns.
+func (p *physical) lockTarget(t *scanRel, cols []int) LockTarget {
+	lt := LockTarget{Table: t.table}
+	if t.table.IsPartitioned() {
+		lt.Parts, lt.Origin = map[int64]LockTarget{}, indexOf(cols, t.origin)
+		for _, leaf := range p.leaves(t.table) {
+			lt.Parts[int64(leaf.OID())] = p.lockTarget(p.partOf(t, leaf), cols)
+		}
+		return lt
+	}
+	lt.Guarded = p.guarded(t.table)
+	for i := range t.table.Primary.Columns {
+		id := t.cols[t.table.Ordinal(t.table.Primary.Columns[i].ColumnID)]
+		at := indexOf(cols, id)
+		if at < 0 {
+			p.fail(lacksKey(t.table, t.table))
+		}
+		lt.KeyOrdinals = append(lt.KeyOrdinals, at)
+	}
+	return lt
 }

@@ -18,6 +18,8 @@ func usedBy(n Node) (tables []*catalog.TableDescriptor, p acl.Privileges) {
 		return []*catalog.TableDescriptor{n.Table}, 0
 	case *Scan:
 		return []*catalog.TableDescriptor{n.Table}, 0
+	case *Append:
+		return []*catalog.TableDescriptor{n.Table}, 0
 	case *LookupJoin:
 		return []*catalog.TableDescriptor{n.Table}, 0
 	case *VirtualScan:

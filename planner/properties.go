@@ -51,6 +51,8 @@ func setProperties(n Node, alone bool) {
 		props.ReadsAhead = alone && !n.Fetch && !n.WholeKeys && (len(n.Spans) == 0 || len(n.Spans) == 1 && !hasEach(&n.Spans[0]))
 	case *Values:
 		props.AtMostOne = len(n.Rows) <= 1
+	case *Append:
+		n.setProperties()
 	case *Filter, *Project, *Limit, *WindowAgg:
 		*props = n.Children()[0].base().Props
 	case *Sort:
@@ -81,7 +83,7 @@ func setProperties(n Node, alone bool) {
 		if c := n.OnConflict; c != nil {
 			n.Direct = n.Direct && !hasSubquery(c.Set) && !expr.HasSubquery(c.Where) && !readsInPolicies(c.Policies)
 		}
-		n.Gather = !n.Input.base().Props.AtMostOne && (!alone || readsTable(n.Input, n.Table.ID))
+		n.Gather = !n.Input.base().Props.AtMostOne && (!alone || readsTable(n.Input, n.Table.ID) || n.Parts.read(n.Input))
 	case *Update:
 		n.Direct = writesDirectly(n.Input, n.Returning) && !readsInPolicies(n.Policies) && !readsInViews(n.Views)
 		n.LockedBelow = locksItsRow(n.Input)
@@ -153,4 +155,20 @@ func locksItsRow(input Node) bool {
 	}
 	get.LockFirst = true
 	return true
+}
+
+// setProperties sets those of the rows of a partitioned table. Each row is in one partition.
+func (n *Append) setProperties() {
+	n.Props = Properties{AtMostOne: n.Alone, EachRowOnce: true, ReadsAhead: true}
+	for _, in := range n.Inputs {
+		props := in.base().Props
+		n.Props.AtMostOne = n.Props.AtMostOne && props.AtMostOne
+		n.Props.EachRowOnce = n.Props.EachRowOnce && props.EachRowOnce
+		n.Props.ReadsAhead = n.Props.ReadsAhead && props.ReadsAhead
+	}
+}
+
+// read reports whether a node reads a leaf.
+func (p *Parts) read(n Node) bool {
+	return p != nil && slices.ContainsFunc(p.Leaves, func(l Leaf) bool { return readsTable(n, l.Table.ID) })
 }

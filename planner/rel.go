@@ -33,6 +33,10 @@ type (
 		point bool
 		// untested: the row is found by a key whose choice depends on no value.
 		untested bool
+		// origin is the column of the OID of the partition that a row is from, 0 if nothing reads it.
+		origin int
+		// part: of a partition, read for the table above it, whose column IDs it has.
+		part bool
 		// indexes are what the table's indexes compute, nil until needed.
 		indexes *scanIndexes
 	}
@@ -197,6 +201,9 @@ func outputs(r rel, s *colSet) {
 	switch r := r.(type) {
 	case *scanRel:
 		s.addList(r.cols)
+		if r.origin > 0 {
+			s.add(r.origin)
+		}
 	case *valuesRel:
 		s.addList(r.cols)
 	case *setFuncRel:

@@ -47,6 +47,9 @@ func (p *physical) tableStats(s *scanRel) *catalog.TableStats {
 		if err != nil {
 			p.fail(err)
 		}
+		if s.table.IsPartitioned() && p.err == nil {
+			st = p.partitionStats(s.table)
+		}
 		if st == nil {
 			st = &catalog.TableStats{}
 		}

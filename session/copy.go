@@ -54,6 +54,9 @@ func (c *copyCommands) table(ctx context.Context, n *ast.Copy) (*catalog.TableDe
 		}
 		return nil, nil, pgerror.New(pgerror.WrongObjectType, "cannot copy from materialized view %q", t.Name).WithHint("Try the COPY (SELECT ...) TO variant.")
 	}
+	if t.IsPartitioned() && !n.From {
+		return nil, nil, pgerror.New(pgerror.WrongObjectType, "cannot copy from partitioned table %q", t.Name).WithHint("Try the COPY (SELECT ...) TO variant.")
+	}
 	var ordinals []int
 	if len(n.Columns) == 0 {
 		for i := range t.Columns {

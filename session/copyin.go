@@ -225,6 +225,8 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 	inserter.Enforce(c.insert.References)
 	inserter.Generate(c.insert.Generated)
 	inserter.Fire(c.insert.Triggers)
+	inserter.Confine(c.insert.Bound)
+	inserter.Divide(c.insert.Parts)
 	if err := inserter.Begin(ctx); err != nil {
 		return Tag{}, err
 	}
@@ -255,7 +257,9 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 	if err := inserter.Flush(ctx); err != nil {
 		return Tag{}, err
 	}
-	c.tx.guard.Writes(c.target, inserter.Rows())
+	if inserter.Written(func(t *catalog.TableDescriptor, rows int64) { c.tx.guard.Writes(t, rows) }); c.insert.Parts == nil {
+		c.tx.guard.Writes(c.target, inserter.Rows())
+	}
 	return Tag{Verb: "COPY", Rows: inserter.Rows()}, nil
 }
 

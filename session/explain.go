@@ -7,6 +7,7 @@ import (
 
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
@@ -43,7 +44,9 @@ func (c *explainCommands) run(ctx context.Context, n *ast.Explain, q request) er
 	if n.Analyze {
 		lines, err = c.analyze(ctx, target, literals, params, planning)
 	} else {
-		lines = planner.Explain(target.Plan, planner.ExplainOptions{Literals: literals, Format: &c.settings.Format, Parallel: parallelism(c.settings)})
+		lines = planner.Explain(target.Plan, planner.ExplainOptions{
+			Literals: literals, Format: &c.settings.Format, Parallel: parallelism(c.settings), Values: c.values(ctx, target, literals, params),
+		})
 	}
 	if err != nil {
 		return err
@@ -53,6 +56,15 @@ func (c *explainCommands) run(ctx context.Context, n *ast.Explain, q request) er
 		rows[i] = types.Row{types.Text(line)}
 	}
 	return q.rows(textColumns("QUERY PLAN"), rows)
+}
+
+// values has the values of the literals and parameters of a statement; nil if some cannot be computed.
+func (c *explainCommands) values(ctx context.Context, target *cachedPlan, literals []sql.Literal, params types.Row) *expr.Context {
+	inputs, err := planner.Inputs(target.Plan, literals, params, c.runner.env, nil)
+	if err != nil {
+		return nil
+	}
+	return &expr.Context{Ctx: ctx, Env: c.runner.env, Inputs: inputs}
 }
 
 // target returns the plan to be shown, and what running it takes.

@@ -456,9 +456,12 @@ func (p *parser) rowSecurity() string {
 	return ""
 }
 
+// inheritanceHint says what to use instead of inheritance.
+const inheritanceHint = "Use partitions (PARTITION BY), or a view over the tables."
+
 // relationCommand reads the commands about inheritance, partitions, triggers and rules.
 func (p *parser) relationCommand(c *ast.TableCommand) ast.AlterCommand {
-	inheritance := func() { p.notYet(c.Pos, "Table inheritance", "Use a column that says the kind of row.") }
+	inheritance := func() { p.notYet(c.Pos, "Table inheritance", inheritanceHint) }
 	other := func(action string) ast.AlterCommand {
 		name := p.tableName()
 		c.Action, c.Table = action, &name
@@ -479,14 +482,12 @@ func (p *parser) relationCommand(c *ast.TableCommand) ast.AlterCommand {
 		c.Action = "NOT OF"
 		return c
 	case p.acceptWords(kw.Attach, kw.Partition):
-		p.notYet(c.Pos, "ALTER TABLE … PARTITION", "percodb splits tables into ranges by itself.")
 		other("ATTACH PARTITION")
 		if p.isWord(kw.For) || p.isWord(kw.Default) {
 			c.Bound = p.partitionBound()
 		}
 		return c
 	case p.acceptWords(kw.Detach, kw.Partition):
-		p.notYet(c.Pos, "ALTER TABLE … PARTITION", "percodb splits tables into ranges by itself.")
 		other("DETACH PARTITION")
 		if p.acceptWord(kw.Concurrently) {
 			c.Mode = "CONCURRENTLY"

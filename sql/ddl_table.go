@@ -65,7 +65,6 @@ func (p *parser) namesOnly() bool {
 
 // partitionOf reads PARTITION OF parent [(elements)] bound.
 func (p *parser) partitionOf(c *ast.CreateTable) {
-	p.notYet(p.here(), "CREATE TABLE … PARTITION OF", "percodb splits tables into ranges by itself.")
 	p.expectWords(kw.Partition, kw.Of)
 	parent := p.tableName()
 	c.Parent = &parent
@@ -163,7 +162,7 @@ func (p *parser) hashBound(b *ast.PartitionBound) {
 // tableOptions reads what may follow the columns.
 func (p *parser) tableOptions(c *ast.CreateTable) {
 	if pos := p.here(); c.Elements && c.Parent == nil && c.OfType == nil && p.acceptWord(kw.Inherits) {
-		p.notYet(pos, "Table inheritance", "Use a column that says the kind of row.")
+		p.notYet(pos, "Table inheritance", inheritanceHint)
 		p.expect('(')
 		c.Inherits = p.tableNames()
 		p.expect(')')
@@ -204,7 +203,6 @@ func (p *parser) onCommit(c *ast.CreateTable) {
 // partitionBy reads PARTITION BY strategy (keys).
 func (p *parser) partitionBy() *ast.PartitionBy {
 	by := &ast.PartitionBy{Pos: p.here()}
-	p.notYet(by.Pos, "PARTITION BY", "percodb splits tables into ranges by itself.")
 	p.expectWords(kw.Partition, kw.By)
 	by.Strategy = p.colID()
 	p.expect('(')

@@ -30,6 +30,9 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 	if pretty {
 		table = relationName(ctx, r, t)
 	}
+	if t.IsPartitioned() {
+		table = "ONLY " + table
+	}
 	b.WriteString("INDEX " + keyword.QuoteIdent(ix.Name) + " ON " + table + " USING " + methodName(ix) + " (")
 	for i, c := range ix.Inverted {
 		if i > 0 {
@@ -271,15 +274,18 @@ func defaultText(ctx context.Context, r catalog.Resolver, c *catalog.ColumnDescr
 	if c.Generated != "" {
 		return c.Generated
 	}
-	if c.Sequence == 0 || c.Default == "" {
+	// The sequence of a serial column is named by its number, in the defaults of partitions too.
+	before, rest, _ := strings.Cut(c.Default, "nextval('")
+	number, after, ok := strings.Cut(rest, "'::regclass)")
+	id, err := strconv.ParseUint(number, 10, 64)
+	if !ok || err != nil {
 		return c.Default
 	}
-	seq, err := r.RelationByID(ctx, c.Sequence)
+	seq, err := r.RelationByID(ctx, id)
 	if err != nil || seq == nil {
 		return c.Default
 	}
-	number := builtin.QuoteLiteral(strconv.FormatUint(c.Sequence, 10))
-	return strings.Replace(c.Default, number, builtin.QuoteLiteral(relationName(ctx, r, seq)), 1)
+	return before + "nextval(" + builtin.QuoteLiteral(relationName(ctx, r, seq)) + "::regclass)" + after
 }
 
 // relationName is a relation's name as the search path finds it.

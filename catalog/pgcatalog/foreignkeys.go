@@ -80,7 +80,7 @@ func (s *scan) foreignKeyRow(t *catalog.TableDescriptor, k *catalog.ForeignKeyDe
 		col{"condeferrable", boolean(k.Deferrable)}, col{"condeferred", boolean(k.Deferred)}, col{"convalidated", boolean(!k.NotValid)},
 		col{"conrelid", oid(t.OID())}, col{"conindid", oid(k.ParentIndex)}, col{"confrelid", oid(parent.OID())},
 		col{"confupdtype", letter(keyActionLetters[k.OnUpdate])}, col{"confdeltype", letter(keyActionLetters[k.OnDelete])},
-		col{"confmatchtype", letter(match)}, col{"conislocal", boolean(true)}, col{"connoinherit", boolean(true)},
+		col{"confmatchtype", letter(match)}, col{"conislocal", boolean(k.Inherited == 0)}, col{"coninhcount", num(boolNumber(k.Inherited != 0))}, col{"conparentid", oid(k.Inherited)}, col{"connoinherit", boolean(true)},
 		col{"conkey", int2s(numbers(k.Columns))}, col{"confkey", int2s(numbers(k.ParentColumns))},
 		col{"conpfeqop", oids(pf)}, col{"conppeqop", oids(pp)}, col{"conffeqop", oids(ff)}, col{"confdelsetcols", set},
 	)

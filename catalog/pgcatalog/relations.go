@@ -44,6 +44,8 @@ func rowsFunctions() map[string]func(*scan) error {
 		"percodb.oracle":                             oracleRows,
 		"percodb.ranges":                             rangeRows,
 		"percodb.transactions":                       transactionRows,
+		"pg_catalog.pg_inherits":                     inheritRows,
+		"pg_catalog.pg_partitioned_table":            partitionedRows,
 		"pg_catalog.pg_namespace":                    namespaceRows,
 		"pg_catalog.pg_class":                        classRows,
 		"pg_catalog.pg_attribute":                    attributeRows,
@@ -156,10 +158,29 @@ func (s *scan) relkind(t *catalog.TableDescriptor) byte {
 	case catalog.KindVirtual:
 		return s.kinds[t.ID]
 	}
-	if t.Materialized {
+	switch {
+	case t.Materialized:
 		return 'm'
+	case t.IsPartitioned():
+		return 'p'
 	}
 	return 'r'
+}
+
+// indexKind is the relkind of an index of t.
+func indexKind(t *catalog.TableDescriptor) byte {
+	if t.IsPartitioned() {
+		return 'I'
+	}
+	return 'i'
+}
+
+// partitionBound is relpartbound.
+func partitionBound(t *catalog.TableDescriptor) types.Datum {
+	if !t.IsPartition() {
+		return types.Null
+	}
+	return text(t.PartitionOf.Bound.Text)
 }
 
 func letter(b byte) types.Datum { return types.Text(string(rune(b))) }
@@ -194,6 +215,8 @@ func classRows(s *scan) error {
 			col{"relhastriggers", boolean(len(t.Triggers) > 0 || len(t.ForeignKeys) > 0 || t.Referenced())},
 			col{"relrowsecurity", boolean(t.RowSecurity)}, col{"relforcerowsecurity", boolean(t.ForceRowSecurity)}, col{"reloptions", relationOptions(t)},
 			col{"relispopulated", boolean(!t.Materialized || t.Populated)}, col{"relreplident", letter(replident(kind, t))},
+			col{"relispartition", boolean(t.IsPartition())}, col{"relpartbound", partitionBound(t)},
+			col{"relhassubclass", boolean(t.IsPartitioned() && len(t.Partitioning.Partitions) > 0)},
 		)
 		if err != nil {
 			return err
@@ -202,7 +225,8 @@ func classRows(s *scan) error {
 			err := s.emit(
 				col{"oid", oid(ix.OID)}, col{"relname", text(ix.Name)}, col{"relnamespace", namespace}, col{"relowner", oid(t.OwnerOID())},
 				col{"relam", num(methodOID(ix))}, col{"relfilenode", oid(ix.OID)}, col{"relpages", num(1)}, col{"reltuples", types.Float(max(rows, 0))},
-				col{"relpersistence", letter(persistence(t))}, col{"relkind", letter('i')}, col{"relnatts", num(len(indexColumnIDs(ix)))},
+				col{"relpersistence", letter(persistence(t))}, col{"relkind", letter(indexKind(t))}, col{"relnatts", num(len(indexColumnIDs(ix)))},
+				col{"relispartition", boolean(ix.Parent != 0)}, col{"relhassubclass", boolean(t.IsPartitioned() && len(t.Partitioning.Partitions) > 0)},
 				col{"relispopulated", boolean(true)}, col{"relreplident", letter('n')}, col{"reloptions", textArrayOrNull(ix.Options)},
 			)
 			if err != nil {
@@ -214,7 +238,7 @@ func classRows(s *scan) error {
 }
 
 func replident(kind byte, t *catalog.TableDescriptor) byte {
-	if (kind == 'r' || kind == 'm') && t.Kind == catalog.KindTable {
+	if (kind == 'r' || kind == 'm' || kind == 'p') && t.Kind == catalog.KindTable {
 		return 'd'
 	}
 	return 'n'
@@ -311,6 +335,14 @@ func identityLetter(c *catalog.ColumnDescriptor) types.Datum {
 	return text("")
 }
 
+// boolNumber is 1 for true.
+func boolNumber(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // generatedLetter is attgenerated.
 func generatedLetter(c *catalog.ColumnDescriptor) types.Datum {
 	if c.Generated != "" {
@@ -374,7 +406,7 @@ func indexRows(s *scan) error {
 			col{"indexrelid", oid(ix.OID)}, col{"indrelid", oid(t.OID())}, col{"indnatts", num(len(keys))}, col{"indnkeyatts", num(len(options))},
 			col{"indisunique", boolean(isUnique(ix))}, col{"indisprimary", boolean(isPrimary(t, ix))}, col{"indimmediate", boolean(!ix.Deferrable)},
 			col{"indnullsnotdistinct", boolean(ix.NullsNotDistinct)}, col{"indisexclusion", boolean(ix.Exclude != nil)},
-			col{"indisvalid", boolean(ix.State == catalog.IndexPublic)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
+			col{"indisvalid", boolean(ix.State == catalog.IndexPublic && !ix.Incomplete)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
 			col{"indkey", vector(types.TInt2vector, keys)}, col{"indclass", vector(types.TOidvector, classes)},
 			col{"indcollation", vector(types.TOidvector, collations)}, col{"indoption", vector(types.TInt2vector, options)},
 			col{"indexprs", indexExpressions(s.Resolver, t, ix)}, col{"indpred", indexPredicate(s.Resolver, ix)},
@@ -460,10 +492,13 @@ func constraintRows(s *scan) error {
 				continue
 			}
 			var keys []int64
-			indexOID, noInherit := uint32(0), false
+			indexOID, noInherit, parent, local, inherited := uint32(0), false, uint32(0), true, false
 			binary := types.Null
 			if c.index != nil {
-				indexOID, noInherit = c.index.OID, true
+				indexOID, noInherit = c.index.OID, !t.IsPartitioned()
+				if c.index.Parent != 0 {
+					parent, local, inherited = c.index.Parent, false, true
+				}
 				for _, id := range c.index.ElementIDs() {
 					if t.ColumnByID(id).Expr != nil {
 						id = 0
@@ -474,11 +509,12 @@ func constraintRows(s *scan) error {
 				keys = checkedColumns(t, c.check)
 				binary = text(c.check.Expr)
 				noInherit = c.check.NoInherit
+				local, inherited = !c.check.Inherited || c.check.Local, c.check.Inherited
 			}
 			err := s.emit(
 				col{"oid", oid(c.oid)}, col{"conname", text(c.name)}, col{"connamespace", oid(schemaOID(s.Resolver, t.Schema))},
 				col{"contype", letter(c.kind)}, col{"condeferrable", boolean(c.deferrable())}, col{"condeferred", boolean(c.deferred())}, col{"convalidated", boolean(c.check == nil || !c.check.NotValid)}, col{"conrelid", oid(t.OID())}, col{"conindid", oid(indexOID)},
-				col{"confupdtype", text(" ")}, col{"confdeltype", text(" ")}, col{"confmatchtype", text(" ")}, col{"conislocal", boolean(true)},
+				col{"confupdtype", text(" ")}, col{"confdeltype", text(" ")}, col{"confmatchtype", text(" ")}, col{"conislocal", boolean(local)}, col{"coninhcount", num(boolNumber(inherited))}, col{"conparentid", oid(parent)},
 				col{"connoinherit", boolean(noInherit)}, col{"conkey", int2s(keys)}, col{"conbin", binary},
 			)
 			if err != nil {

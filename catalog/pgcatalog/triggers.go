@@ -49,7 +49,7 @@ func triggerRows(s *scan) error {
 		for _, a := range g.Args {
 			args = append(append(args, a...), 0)
 		}
-		return s.emit(col{"oid", oid(g.OID)}, col{"tgrelid", oid(t.OID())}, col{"tgparentid", oid(uint32(0))}, col{"tgname", text(g.Name)},
+		return s.emit(col{"oid", oid(g.OID)}, col{"tgrelid", oid(t.OID())}, col{"tgparentid", oid(g.Inherited)}, col{"tgname", text(g.Name)},
 			col{"tgfoid", oid(uint32(g.Function))}, col{"tgtype", types.Int(triggerType(g))}, col{"tgenabled", letter(byte(g.State))},
 			col{"tgisinternal", boolean(false)}, col{"tgconstrrelid", oid(uint32(0))}, col{"tgconstrindid", oid(uint32(0))}, col{"tgconstraint", oid(uint32(0))},
 			col{"tgdeferrable", boolean(false)}, col{"tginitdeferred", boolean(false)}, col{"tgnargs", types.Int(int64(len(g.Args)))},

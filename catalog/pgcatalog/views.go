@@ -14,7 +14,7 @@ import (
 
 func tablesRows(s *scan) error {
 	return s.each(func(t *catalog.TableDescriptor) error {
-		if s.relkind(t) != 'r' {
+		if kind := s.relkind(t); kind != 'r' && kind != 'p' {
 			return nil
 		}
 		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"tableowner", text(s.roleName(t.OwnerOID()))},
@@ -290,7 +290,7 @@ func (s *scan) eachConstraint(f func(t *catalog.TableDescriptor, c constraint) e
 // eachNotNull calls f with each column that is declared NOT NULL, and the name that the standard's views give to that as a constraint.
 func (s *scan) eachNotNull(f func(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor, name string) error) error {
 	return s.eachColumn(func(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) error {
-		if !c.NotNull || s.relkind(t) != 'r' {
+		if kind := s.relkind(t); !c.NotNull || kind != 'r' && kind != 'p' {
 			return nil
 		}
 		name := formatNumber(schemaOID(s.Resolver, t.Schema)) + "_" + strconv.FormatUint(t.ID, 10) + "_" + formatNumber(c.ID) + "_not_null"

@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"percolator", "gc"},
 	{"catalog", "percolator/observe"},
 	{"rowenc", "advisory"},
-	{"inverted"},
+	{"inverted", "partition"},
 	{"catalog/pgcatalog"},
 	{"planner/expr"},
 	{"planner"},

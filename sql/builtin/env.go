@@ -152,6 +152,14 @@ type Catalog interface {
 	// Routine returns a routine of a user, nil if there is none with the OID.
 	Routine(routine types.OID) *Proc
 	ConstraintDefinition(constraint types.OID) (string, bool)
+	// PartitionKeyDefinition implements pg_get_partkeydef.
+	PartitionKeyDefinition(relation types.OID) (string, bool)
+	// PartitionConstraint implements pg_get_partition_constraintdef.
+	PartitionConstraint(relation types.OID) (string, bool)
+	// PartitionTree returns a partitioned table or partition, and all below it; PartitionAncestors itself, and all above it. Of other relations
+	// there are none.
+	PartitionTree(relation types.OID) []PartitionNode
+	PartitionAncestors(relation types.OID) []types.OID
 	// TriggerDefinition implements pg_get_triggerdef.
 	TriggerDefinition(trigger types.OID, pretty bool) (string, bool)
 	// Comment implements obj_description (column 0) and col_description; catalog is the name of the object's table

@@ -86,6 +86,7 @@ func catalogFuncs() []decl {
 		return types.Bool(visible), nil
 	})})
 	out = append(out, definitionFuncs()...)
+	out = append(out, partitionDefinitionFuncs()...)
 	out = append(out, procFuncs()...)
 	out = append(out, privilegeFuncs()...)
 	return append(out, roleFuncs()...)
@@ -135,10 +136,9 @@ func definitionFuncs() []decl {
 		{sig: "pg_get_indexdef(oid,int4,bool) text", flags: stable, fn: index},
 		{sig: "pg_get_triggerdef(oid) text", flags: stable, fn: trigger},
 		{sig: "pg_get_triggerdef(oid,bool) text", flags: stable, fn: trigger},
-		// There are no rules, partitions and statistics objects to be found by OID.
+		// There are no rules and statistics objects to be found by OID.
 		{sig: "pg_get_ruledef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_ruledef(oid,bool) text", flags: stable, fn: constant(types.Null)},
-		{sig: "pg_get_partkeydef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_statisticsobjdef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_statisticsobjdef_columns(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_relation_is_publishable(regclass) bool", flags: stable, fn: constant(types.Bool(false))},
@@ -289,14 +289,6 @@ func tablespaceSize(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 		return types.Int(0), nil
 	}
 	return types.Null, nil
-}
-
-// partitionFuncs declares pg_partition_tree: no table is partitioned.
-func partitionFuncs() []setDecl {
-	none := func(*Env, []types.Datum) (SetRows, error) { return &sliceRows{}, nil }
-	return []setDecl{{sig: "pg_partition_tree(regclass) record", estimate: 1, open: opens(none), columns: []SetColumn{
-		{"relid", types.TRegclass}, {"parentrelid", types.TRegclass}, {"isleaf", types.TBool}, {"level", types.TInt4},
-	}}}
 }
 
 // optionFuncs declares pg_options_to_table, which divides texts NAME=VALUE.

@@ -291,10 +291,6 @@ func listFuncs() []setDecl {
 		{sig: "unnest(anyarray) anyelement", estimate: 10, open: opens(func(_ *Env, a []types.Datum) (SetRows, error) {
 			return &sliceRows{a[0].Array().Elems}, nil
 		})},
-		// No table is a partition.
-		{sig: "pg_partition_ancestors(regclass) regclass", estimate: 1, open: opens(func(*Env, []types.Datum) (SetRows, error) {
-			return &sliceRows{}, nil
-		})},
 		{sig: "pg_listening_channels() text", flags: stable, estimate: 10, open: opens(openListeningChannels)},
 		{sig: "regexp_split_to_table(text,text) text", estimate: 10, open: opens(openRegexSplit)},
 		{sig: "regexp_split_to_table(text,text,text) text", estimate: 10, open: opens(openRegexSplit)},
