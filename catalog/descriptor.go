@@ -352,6 +352,9 @@ type CommonValue struct {
 // firstUserOID is where PostgreSQL starts numbering user objects.
 const firstUserOID = uint64(types.FirstUserOID)
 
+// SystemColumns are names that PostgreSQL gives columns of its own, in every table.
+var SystemColumns = []string{"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
+
 // HasQuery reports whether the relation is a view or a materialized view.
 func (t *TableDescriptor) HasQuery() bool { return t.ViewQuery != "" }
 

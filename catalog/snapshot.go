@@ -254,12 +254,12 @@ func (s *schemaSnapshot) SequenceValue(ctx context.Context, t *TableDescriptor) 
 type inPath struct {
 	Resolver
 	path []string
-	// local is found by its bare name before all others; nil: none.
-	local *TableDescriptor
+	// local are found by their bare names before all others.
+	local []*TableDescriptor
 }
 
-// WithLocal returns r with a relation that its bare name finds before all others.
-func WithLocal(r Resolver, local *TableDescriptor) Resolver {
+// WithLocal returns r with relations that their bare names find before all others.
+func WithLocal(r Resolver, local ...*TableDescriptor) Resolver {
 	if p, ok := r.(*inPath); ok {
 		return &inPath{Resolver: p.Resolver, path: p.path, local: local}
 	}
@@ -280,8 +280,10 @@ func (p *inPath) Relation(ctx context.Context, schema, name string) (*TableDescr
 	if schema != "" {
 		return p.Resolver.Relation(ctx, schema, name)
 	}
-	if p.local != nil && p.local.Name == name {
-		return p.local, nil
+	for _, t := range p.local {
+		if t.Name == name {
+			return t, nil
+		}
 	}
 	if w, ok := p.Resolver.(*withTemporary); ok && !slices.Contains(p.path, TemporarySchema) {
 		if t := w.named(name); t != nil {
@@ -298,8 +300,10 @@ func (p *inPath) Relation(ctx context.Context, schema, name string) (*TableDescr
 
 // RelationByID implements Resolver.
 func (p *inPath) RelationByID(ctx context.Context, id uint64) (*TableDescriptor, error) {
-	if p.local != nil && p.local.ID == id {
-		return p.local, nil
+	for _, t := range p.local {
+		if t.ID == id {
+			return t, nil
+		}
 	}
 	return p.Resolver.RelationByID(ctx, id)
 }
@@ -391,6 +395,9 @@ func ConstraintsNamed(ctx context.Context, r Resolver, schema, name string) ([]N
 				if t.Checks[i].Name == name {
 					found = append(found, NamedConstraint{OID: t.Checks[i].OID})
 				}
+			}
+			if g := t.TriggerNamed(name); g != nil && g.Constraint {
+				found = append(found, NamedConstraint{OID: g.OID, Deferrable: g.Deferrable})
 			}
 			if k := t.ForeignKeyNamed(name); k != nil {
 				found = append(found, NamedConstraint{OID: k.OID, Deferrable: k.Deferrable})

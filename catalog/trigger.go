@@ -16,7 +16,7 @@ const (
 // TriggerState says when a trigger is executed, as pg_trigger.tgenabled spells it.
 type TriggerState byte
 
-// The states of triggers. percodb's sessions have the replication role origin, or replica.
+// The states of triggers: executed in sessions whose replication role is origin, in none, in those where it is replica, in all.
 const (
 	TriggerEnabled  TriggerState = 'O'
 	TriggerDisabled TriggerState = 'D'
@@ -37,9 +37,16 @@ type TriggerDescriptor struct {
 	When     string       `json:",omitempty"` // SQL text of the condition over OLD and NEW, "" for none
 	Args     []string     `json:",omitempty"`
 	State    TriggerState // never 0
-	// Constraint: it is a constraint trigger.
-	Constraint bool   `json:",omitempty"`
-	Comment    string `json:",omitempty"`
+	// Constraint: it is a constraint trigger, whose constraint has the number ConstraintOID. Deferrable: it may be executed at the end of the
+	// transaction; Deferred: and it is, unless SET CONSTRAINTS says otherwise.
+	Constraint    bool   `json:",omitempty"`
+	ConstraintOID uint32 `json:",omitempty"`
+	Deferrable    bool   `json:",omitempty"`
+	Deferred      bool   `json:",omitempty"`
+	// OldTable and NewTable are the names by which its function reads the rows of the statement, "" for none.
+	OldTable string `json:",omitempty"`
+	NewTable string `json:",omitempty"`
+	Comment  string `json:",omitempty"`
 	// Inherited is the OID of the trigger of the partitioned table above that this one belongs to, 0 for none.
 	Inherited uint32 `json:",omitempty"`
 }
@@ -49,9 +56,16 @@ func (g TriggerDescriptor) clone() TriggerDescriptor {
 	return g
 }
 
-// Fires reports whether the trigger is executed in sessions of clients.
-func (g *TriggerDescriptor) Fires() bool {
-	return g.State == TriggerEnabled || g.State == TriggerAlways
+// Fires reports whether the trigger is executed in a session, whose replication role is replica or not.
+func (g *TriggerDescriptor) Fires(replica bool) bool {
+	return g.State == TriggerAlways || g.State == TriggerEnabled && !replica || g.State == TriggerReplica && replica
+}
+
+// FiresTruncate reports whether the table has triggers for TRUNCATE.
+func (t *TableDescriptor) FiresTruncate() bool {
+	return slices.ContainsFunc(t.Triggers, func(g TriggerDescriptor) bool {
+		return g.Events&TriggerTruncate != 0 && g.State != TriggerDisabled
+	})
 }
 
 // TriggerNamed returns the table's trigger called name, or nil.

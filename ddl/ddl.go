@@ -58,6 +58,8 @@ type Deps struct {
 	// are then built and tables rewritten in one transaction, whose rows the store ingests as table files, instead of in
 	// chunks.
 	OneTransaction bool
+	// FireTruncate executes the triggers of a table for TRUNCATE, those before it or those after, in a block; nil: there must be none.
+	FireTruncate func(ctx context.Context, t *catalog.TableDescriptor, before bool) error
 	// ChunkBytes is the size of the transactions that build indexes and rewrite tables: 4 MiB.
 	ChunkBytes int
 	// ProgressRows is the number of rows between two reports of progress: 100,000.

@@ -36,7 +36,7 @@ func refuseSystemColumns(t *catalog.TableDescriptor, e ast.Expr, place string) (
 	}
 	ast.InspectExpr(e, ast.Visitor{Expr: func(x ast.Expr) {
 		ref, ok := x.(*ast.ColumnRef)
-		if !ok || len(ref.Parts) != 1 || !slices.Contains(systemColumns, ref.Parts[0]) || err != nil {
+		if !ok || len(ref.Parts) != 1 || !slices.Contains(catalog.SystemColumns, ref.Parts[0]) || err != nil {
 			return
 		}
 		name := ref.Parts[0]

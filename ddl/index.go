@@ -10,9 +10,6 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// systemColumns are names that PostgreSQL gives columns of its own.
-var systemColumns = []string{"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
-
 func (r *run) createIndex(ctx context.Context, n *ast.CreateIndex) error {
 	if n.Concurrently && !r.alone {
 		return pgerror.New(pgerror.ActiveSQLTransaction, "CREATE INDEX CONCURRENTLY cannot run inside a transaction block")
@@ -124,7 +121,7 @@ func indexColumn(t *catalog.TableDescriptor, c *ast.IndexColumn) (int, error) {
 	if ord := t.ColumnNamed(name); ord >= 0 {
 		return ord, nil
 	}
-	if slices.Contains(systemColumns, name) {
+	if slices.Contains(catalog.SystemColumns, name) {
 		return 0, systemColumnIndex()
 	}
 	return 0, pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", name)

@@ -74,6 +74,9 @@ func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
 			return err
 		}
 	}
+	if err := r.fireTruncate(ctx, tables, true); err != nil {
+		return err
+	}
 	for i, t := range tables {
 		// Nothing is read, so rows that have changed since the snapshot are removed too.
 		if !r.ch.Created(t.ID) {
@@ -100,6 +103,25 @@ func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
 			return err
 		}
 		if err := r.truncateOne(ctx, now, n.RestartIdentity); err != nil {
+			return err
+		}
+	}
+	return r.fireTruncate(ctx, tables, false)
+}
+
+// fireTruncate executes the triggers of tables for TRUNCATE. They belong to the transaction of a block.
+func (r *run) fireTruncate(ctx context.Context, tables []*catalog.TableDescriptor, before bool) error {
+	for _, t := range tables {
+		if !t.FiresTruncate() {
+			continue
+		}
+		if r.alone || r.FireTruncate == nil { // The trigger is newer than the session's look at the schema.
+			return &catalog.SchemaChangedError{Table: t.ID, Name: t.Name}
+		}
+		if err := r.FireTruncate(ctx, t, before); err != nil {
+			return err
+		}
+		if err := r.look(ctx); err != nil {
 			return err
 		}
 	}

@@ -44,11 +44,14 @@ func (r *run) createTrigger(ctx context.Context, n *ast.CreateTrigger) error {
 	case old != nil:
 		g.OID, g.Comment = old.OID, old.Comment
 	default:
-		id, err := r.ch.NewID(ctx)
-		if err != nil {
+		if g.OID, err = r.newOID(ctx); err != nil {
 			return err
 		}
-		g.OID = uint32(id)
+		if g.Constraint {
+			if g.ConstraintOID, err = r.newOID(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	next := t.Clone()
 	next.Triggers = slices.DeleteFunc(next.Triggers, func(o catalog.TriggerDescriptor) bool { return o.Name == g.Name })
@@ -58,6 +61,11 @@ func (r *run) createTrigger(ctx context.Context, n *ast.CreateTrigger) error {
 		return err
 	}
 	return r.carryTrigger(ctx, next, g)
+}
+
+func (r *run) newOID(ctx context.Context) (uint32, error) {
+	id, err := r.ch.NewID(ctx)
+	return uint32(id), err
 }
 
 func sortTriggers(t *catalog.TableDescriptor) {
@@ -113,12 +121,9 @@ func (r *run) trigger(ctx context.Context, t *catalog.TableDescriptor, n *ast.Cr
 		}
 		g.Before, g.Instead = true, true
 	}
-	switch {
-	case len(n.Transition) > 0:
-		return nil, pgerror.Unsupported("a trigger with transition tables (REFERENCING)", "Use a trigger FOR EACH ROW.")
-	case slices.Contains(n.Attributes, "DEFERRABLE") || slices.Contains(n.Attributes, "INITIALLY DEFERRED"):
-		return nil, pgerror.Unsupported("a deferrable constraint trigger", "Create it NOT DEFERRABLE.")
-	case n.From != nil:
+	g.Deferred = slices.Contains(n.Attributes, "INITIALLY DEFERRED")
+	g.Deferrable = g.Deferred || slices.Contains(n.Attributes, "DEFERRABLE")
+	if n.From != nil {
 		return nil, pgerror.Unsupported("a constraint trigger FROM a table", "Create it without FROM.")
 	}
 	for i := range n.Events {
@@ -136,11 +141,16 @@ func (r *run) trigger(ctx context.Context, t *catalog.TableDescriptor, n *ast.Cr
 			g.Columns = append(g.Columns, id)
 		}
 	}
-	switch {
-	case g.Events&catalog.TriggerTruncate != 0 && g.Row:
+	if g.Events&catalog.TriggerTruncate != 0 && g.Row {
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "TRUNCATE FOR EACH ROW triggers are not supported")
-	case g.Events&catalog.TriggerTruncate != 0:
-		return nil, pgerror.Unsupported("a trigger for TRUNCATE", "Revoke the privilege TRUNCATE.")
+	}
+	for _, x := range n.Transition {
+		if err := transition(g, n, x); err != nil {
+			return nil, err
+		}
+	}
+	if g.OldTable != "" && g.OldTable == g.NewTable {
+		return nil, pgerror.New("42P17", "OLD TABLE name and NEW TABLE name cannot be the same")
 	}
 	if n.When != nil {
 		if err := planner.CheckTriggerWhen(ctx, n.When, t, g, r.r, r.Env); err != nil {
@@ -149,6 +159,34 @@ func (r *run) trigger(ctx context.Context, t *catalog.TableDescriptor, n *ast.Cr
 		g.When = r.pinned(n.When)
 	}
 	return g, r.triggerFunction(g, n)
+}
+
+// transition gives a trigger a name for rows of the statement.
+func transition(g *catalog.TriggerDescriptor, n *ast.CreateTrigger, x ast.TransitionTable) error {
+	name, word, events := &g.OldTable, "OLD", catalog.TriggerDelete
+	if x.New {
+		name, word, events = &g.NewTable, "NEW", catalog.TriggerInsert
+	}
+	which := map[catalog.TriggerEvents]string{catalog.TriggerInsert: "an INSERT", catalog.TriggerDelete: "a DELETE"}[events]
+	switch {
+	case x.Row:
+		return pgerror.New(pgerror.FeatureNotSupported, "ROW variable naming in the REFERENCING clause is not supported").
+			WithHint("Use OLD TABLE or NEW TABLE for naming transition tables.")
+	case n.Timing != "AFTER":
+		return pgerror.New("42P17", "transition table name can only be specified for an AFTER trigger")
+	case g.Events&catalog.TriggerTruncate != 0:
+		return pgerror.New(pgerror.FeatureNotSupported, "TRUNCATE triggers with transition tables are not supported")
+	case len(n.Events) > 1:
+		return pgerror.New(pgerror.FeatureNotSupported, "transition tables cannot be specified for triggers with more than one event")
+	case len(g.Columns) > 0:
+		return pgerror.New(pgerror.FeatureNotSupported, "transition tables cannot be specified for triggers with column lists")
+	case g.Events&(events|catalog.TriggerUpdate) == 0:
+		return pgerror.New("42P17", "%s TABLE can only be specified for %s or UPDATE trigger", word, which)
+	case *name != "":
+		return pgerror.New("42P17", "%s TABLE cannot be specified multiple times", word)
+	}
+	*name = x.Name
+	return nil
 }
 
 // triggerFunction finds the function of a trigger.

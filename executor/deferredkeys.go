@@ -14,19 +14,29 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// DeferredKeys are the checks of deferrable foreign keys, unique and exclusion constraints that wait for the end of a transaction or for SET CONSTRAINTS … IMMEDIATE. An entry
-// names a row or a key, which is looked at when the check runs: what has been rolled back to a savepoint does no harm. One goroutine's.
-type DeferredKeys struct {
+// Deferred are the checks of deferrable foreign keys, unique and exclusion constraints, and the executions of deferrable constraint triggers, that
+// wait for the end of a transaction or for SET CONSTRAINTS … IMMEDIATE. An entry of a constraint names a row or a key, which is looked at when the
+// check runs: what has been rolled back to a savepoint does no harm. Executions of triggers are rolled back (Mark). One goroutine's.
+type Deferred struct {
 	memory *memory.Account
-	modes  ConstraintModes
+	modes  constraintModes
 	keys   map[uint32]*deferredKey // by OID of the constraint
+	calls  []deferredCall
+	rounds uint64 // of executions
 	held   int64
 }
 
-// ConstraintModes are what SET CONSTRAINTS has set in a transaction. The zero value: nothing.
-type ConstraintModes struct {
-	all   *bool // deferred
-	byOID map[uint32]bool
+// constraintModes are what SET CONSTRAINTS has set in a transaction. The zero value: nothing.
+type constraintModes struct {
+	all   *bool           // deferred
+	byOID map[uint32]bool // by OID of the constraint or the trigger
+}
+
+// DeferredMark is a state to which RollbackTo returns. The zero value is that of the beginning.
+type DeferredMark struct {
+	modes  constraintModes
+	calls  int
+	rounds uint64
 }
 
 // deferredKey is the part of one constraint.
@@ -36,24 +46,35 @@ type deferredKey struct {
 	parents  map[string]types.Row
 }
 
-// NewDeferredKeys makes an empty set, whose memory is accounted to a.
-func NewDeferredKeys(a *memory.Account) *DeferredKeys { return &DeferredKeys{memory: a} }
+// NewDeferred makes an empty set, whose memory is accounted to a.
+func NewDeferred(a *memory.Account) *Deferred { return &Deferred{memory: a} }
 
-// Modes returns the present modes, for SetModes after a rollback to a savepoint.
-func (d *DeferredKeys) Modes() ConstraintModes {
-	return ConstraintModes{all: d.modes.all, byOID: maps.Clone(d.modes.byOID)}
+// Mark returns the present state, for RollbackTo.
+func (d *Deferred) Mark() DeferredMark {
+	return DeferredMark{modes: d.modes.clone(), calls: len(d.calls), rounds: d.rounds}
 }
 
-// SetModes restores modes.
-func (d *DeferredKeys) SetModes(m ConstraintModes) {
-	d.modes = ConstraintModes{all: m.all, byOID: maps.Clone(m.byOID)}
+// RollbackTo follows a rollback to a savepoint: what SET CONSTRAINTS has set since is forgotten, and so are the triggers that are deferred since;
+// those that have been executed since are deferred again.
+func (d *Deferred) RollbackTo(m DeferredMark) {
+	d.modes = m.modes.clone()
+	d.calls = d.calls[:min(m.calls, len(d.calls))]
+	for i := range d.calls {
+		if d.calls[i].round > m.rounds {
+			d.calls[i].round = 0
+		}
+	}
+}
+
+func (m constraintModes) clone() constraintModes {
+	return constraintModes{all: m.all, byOID: maps.Clone(m.byOID)}
 }
 
 // SetAll is SET CONSTRAINTS ALL.
-func (d *DeferredKeys) SetAll(deferred bool) { d.modes = ConstraintModes{all: &deferred} }
+func (d *Deferred) SetAll(deferred bool) { d.modes = constraintModes{all: &deferred} }
 
-// Set is SET CONSTRAINTS of one constraint, which is deferrable.
-func (d *DeferredKeys) Set(oid uint32, deferred bool) {
+// Set is SET CONSTRAINTS of one constraint or trigger, which is deferrable.
+func (d *Deferred) Set(oid uint32, deferred bool) {
 	if d.modes.byOID == nil {
 		d.modes.byOID = map[uint32]bool{}
 	}
@@ -61,12 +82,12 @@ func (d *DeferredKeys) Set(oid uint32, deferred bool) {
 }
 
 // defersLate is defers for the constraint of an index.
-func (d *DeferredKeys) defersLate(ix *catalog.IndexDescriptor) bool {
+func (d *Deferred) defersLate(ix *catalog.IndexDescriptor) bool {
 	return ix.Deferrable && d.defers(ix.OID, ix.Deferred)
 }
 
-// defers reports whether the checks of a deferrable constraint are deferred at present.
-func (d *DeferredKeys) defers(oid uint32, initially bool) bool {
+// defers reports whether a deferrable constraint or trigger is deferred at present.
+func (d *Deferred) defers(oid uint32, initially bool) bool {
 	if d == nil {
 		return false
 	}
@@ -80,7 +101,7 @@ func (d *DeferredKeys) defers(oid uint32, initially bool) bool {
 }
 
 // of returns the part of a constraint of t.
-func (d *DeferredKeys) of(t *catalog.TableDescriptor, oid uint32) *deferredKey {
+func (d *Deferred) of(t *catalog.TableDescriptor, oid uint32) *deferredKey {
 	if d.keys == nil {
 		d.keys = map[uint32]*deferredKey{}
 	}
@@ -92,7 +113,7 @@ func (d *DeferredKeys) of(t *catalog.TableDescriptor, oid uint32) *deferredKey {
 	return e
 }
 
-func (d *DeferredKeys) book(n int64) error {
+func (d *Deferred) book(n int64) error {
 	if err := d.memory.Grow(n); err != nil {
 		return err
 	}
@@ -104,7 +125,7 @@ func (d *DeferredKeys) book(n int64) error {
 const deferredEntryBytes = 96
 
 // addChild defers the check of what a row of the child references.
-func (d *DeferredKeys) addChild(k *planner.ForeignKey, row types.Row) error {
+func (d *Deferred) addChild(k *planner.ForeignKey, row types.Row) error {
 	key, _, err := rowenc.AppendKey(nil, k.Child, &k.Child.Primary, row)
 	if err != nil {
 		return err
@@ -113,7 +134,7 @@ func (d *DeferredKeys) addChild(k *planner.ForeignKey, row types.Row) error {
 }
 
 // addRow defers the check of a row of t, by its key, under a constraint.
-func (d *DeferredKeys) addRow(t *catalog.TableDescriptor, oid uint32, key []byte) error {
+func (d *Deferred) addRow(t *catalog.TableDescriptor, oid uint32, key []byte) error {
 	e := d.of(t, oid)
 	if _, found := e.children[string(key)]; found {
 		return nil
@@ -123,7 +144,7 @@ func (d *DeferredKeys) addRow(t *catalog.TableDescriptor, oid uint32, key []byte
 }
 
 // addParent defers the check that no row references a key: the values of the referenced columns, in the order of the constraint.
-func (d *DeferredKeys) addParent(k *planner.ForeignKey, values types.Row) error {
+func (d *Deferred) addParent(k *planner.ForeignKey, values types.Row) error {
 	key, err := rowenc.AppendKeyPrefix(nil, k.Parent, k.Index, indexOrder(k, values)...)
 	if err != nil {
 		return err
@@ -146,21 +167,23 @@ func indexOrder(k *planner.ForeignKey, values types.Row) types.Row {
 }
 
 // Empty reports whether nothing is deferred.
-func (d *DeferredKeys) Empty() bool { return len(d.keys) == 0 }
+func (d *Deferred) Empty() bool { return len(d.keys) == 0 && len(d.calls) == 0 }
 
 // Reset forgets everything.
-func (d *DeferredKeys) Reset() {
+func (d *Deferred) Reset() {
 	if d.held > 0 {
 		d.memory.Shrink(d.held)
 	}
-	d.modes, d.keys, d.held = ConstraintModes{}, nil, 0
+	d.modes, d.keys, d.held = constraintModes{}, nil, 0
+	clear(d.calls)
+	d.calls, d.rounds = d.calls[:0], 0
 }
 
-// Check runs the checks of the constraints that are not deferred at present; with all, of all of them. Those that have passed are forgotten
-// unless keep is set, which a transaction with savepoints needs: a rollback may undo what made them pass.
-func (d *DeferredKeys) Check(ctx context.Context, rt *Runtime, all, keep bool) error {
-	if d.Empty() {
-		return nil
+// Check executes the triggers and runs the checks of the constraints that are not deferred at present; with all, all of them. Those that have
+// passed are forgotten unless keep is set, which a transaction with savepoints needs: a rollback may undo what made them pass.
+func (d *Deferred) Check(ctx context.Context, rt *Runtime, all, keep bool) error {
+	if err := d.runCalls(ctx, rt, all, keep); err != nil || len(d.keys) == 0 {
+		return err
 	}
 	ex := &execution{}
 	ex.bind(rt)
@@ -233,10 +256,7 @@ func (e *deferredKey) check(ctx context.Context, k *keyChecks, key *planner.Fore
 		return err
 	}
 	rows := e.rows()
-	ordinals := make([]int, len(key.Child.Columns))
-	for i := range ordinals {
-		ordinals[i] = i
-	}
+	ordinals := allOrdinals(key.Child)
 	var decoder rowenc.Decoder
 	if err := decoder.Init(key.Child, &key.Child.Primary, ordinals); err != nil {
 		return err

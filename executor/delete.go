@@ -19,6 +19,7 @@ func newDelete(ex *execution, input Operator, n *planner.Delete) Operator {
 	if n.Parts != nil {
 		return newDeleteParts(ex, input, n)
 	}
+	input = gatherFor(ex, input, n.Input, n.Triggers)
 	w := newTableWriter(ex, n.Table, nil, nil, n.Observed, n.Indexed)
 	w.sink.direct = n.Direct
 	w.keys = ex.queueFor(n.References)
@@ -63,6 +64,9 @@ func (o *deleteRows) run(ctx context.Context) error {
 				return err
 			}
 			continue
+		}
+		if err := o.writer.unmodified(ctx, old, "deleted"); err != nil {
+			return err
 		}
 		if err := o.writer.delete(ctx, old); err != nil {
 			return err

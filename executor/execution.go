@@ -40,9 +40,12 @@ type execution struct {
 	pending   map[string][]byte
 	finishing []*modify
 	keys      *keyChecks // of foreign keys; nil: none is concerned
-	changed   changedRows
-	workTable map[int]*workTable
-	subplans  []*subplan
+	fired     firedTriggers
+	// rowsChanged is TriggerRunner.RowsChanged when the statement began to change rows.
+	rowsChanged uint64
+	changed     changedRows
+	workTable   map[int]*workTable
+	subplans    []*subplan
 }
 
 // bind makes rt the runtime of the next run.

@@ -68,8 +68,10 @@ type Runtime struct {
 	// Txn is pessimistic. A key may then turn out to have changed since it was read, and the statement fails with
 	// percolator.ErrRestartStatement.
 	Lock bool
-	// Deferred are the transaction's deferred checks of foreign keys; nil: none is deferred.
-	Deferred *DeferredKeys
+	// Replica: session_replication_role is replica, so that neither foreign keys are checked nor ordinary triggers executed.
+	Replica bool
+	// Deferred are what the transaction has deferred of foreign keys and triggers; nil: nothing is deferred.
+	Deferred *Deferred
 	// Hop is the length of the chain of observers that the changes continue: 0 for those of clients.
 	Hop uint8
 	// GroupSize is the number of rows that operators with inner batches process together; 0: default. Tests set 1.

@@ -11,10 +11,7 @@ import (
 // insert stores the rows of its input.
 type insert struct {
 	modify
-	row types.Row // the row to be stored
-	// gather: the input may read the table, so it is read completely before any row is written.
-	gather   bool
-	gathered rowBuffer
+	row      types.Row   // the row to be stored
 	conflict *onConflict // nil: a conflict is an error
 	policies []planner.PolicyCheck
 }
@@ -32,9 +29,12 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (Operator, erro
 	w.keys, w.generated, w.bound = ex.queueFor(n.References), n.Generated, n.Bound
 	o := &insert{
 		row:      make(types.Row, len(n.Table.Columns)),
-		gather:   n.Gather,
-		gathered: rowBuffer{mem: &ex.mem},
 		policies: n.Policies,
+	}
+	if n.Gather { // The input may read the table.
+		input = gather(ex, input, n.Input)
+	} else {
+		input = gatherFor(ex, input, n.Input, n.Triggers)
 	}
 	o.init(ex, input, w, n.Returning)
 	o.views = n.Views
@@ -54,7 +54,6 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (Operator, erro
 }
 
 func (o *insert) Close() error {
-	o.gathered.release()
 	if o.conflict != nil {
 		o.conflict.release()
 	}
@@ -64,29 +63,18 @@ func (o *insert) Close() error {
 func (o *insert) Next(ctx context.Context) (types.Row, error) { return o.next(ctx, o.run) }
 
 func (o *insert) run(ctx context.Context) error {
-	if !o.gather {
-		for {
-			row, err := o.input.Next(ctx)
-			if err != nil {
-				return err
-			}
-			if row == nil {
-				return o.finish(ctx)
-			}
-			if err := o.take(ctx, row); err != nil {
-				return err
-			}
+	for {
+		row, err := o.input.Next(ctx)
+		if err != nil {
+			return err
 		}
-	}
-	if err := o.ex.drain(ctx, o.input, &o.gathered); err != nil {
-		return err
-	}
-	for _, row := range o.gathered.rows {
+		if row == nil {
+			return o.finish(ctx)
+		}
 		if err := o.take(ctx, row); err != nil {
 			return err
 		}
 	}
-	return o.finish(ctx)
 }
 
 // take checks a row and stores it, or puts it with those whose conflicts are looked for together.

@@ -118,6 +118,7 @@ func (in *Inserter) Flush(ctx context.Context) error {
 	if err := in.ex.keys.run(ctx); err != nil {
 		return err
 	}
+	in.m.ex = &in.ex
 	return in.m.fire(ctx)
 }
 
@@ -126,6 +127,16 @@ func (in *Inserter) Written(f func(t *catalog.TableDescriptor, rows int64)) {
 	for _, l := range in.m.leaves {
 		f(l.writer.table, l.affected)
 	}
+}
+
+// Close releases what triggers and foreign keys hold of the rows.
+func (in *Inserter) Close() error {
+	in.ex.keys.reset()
+	err := firstError(in.triggers.release(), in.ex.fired.release())
+	for _, l := range in.m.leaves {
+		err = firstError(err, l.triggers.release())
+	}
+	return err
 }
 
 // Rows is the number of rows inserted.

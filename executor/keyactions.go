@@ -83,14 +83,19 @@ func (k *keyChecks) refuse(ctx context.Context, f *childFinder, action catalog.K
 
 // cascade has an action change the children that reference the keys, and then does what follows from that.
 func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.KeyAction, update bool) error {
+	g, event := k.triggersOf(f.key), catalog.TriggerUpdate
+	if action == catalog.KeyCascade && !update {
+		event = catalog.TriggerDelete
+	}
+	if g != nil {
+		if err := g.beginEvent(ctx, event); err != nil {
+			return err
+		}
+	}
 	w := k.writers[f.key.Child.ID]
 	if w == nil {
 		rules := f.key.Rules
-		all := make([]int, len(rules.Table.Columns))
-		for i := range all {
-			all[i] = i
-		}
-		w = newTableWriter(k.ex, rules.Table, rules.Checks, all, rules.Observed, rules.Indexed)
+		w = newTableWriter(k.ex, rules.Table, rules.Checks, allOrdinals(rules.Table), rules.Observed, rules.Indexed)
 		w.keys, w.generated = k.ex.queueFor(rules), rules.Generated
 		k.writers[f.key.Child.ID] = w
 	}
@@ -113,7 +118,7 @@ func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.
 			if err := k.ex.tick(ctx); err != nil {
 				return err
 			}
-			if err := k.change(ctx, w, f, &f.found[i], action, update); err != nil {
+			if err := k.change(ctx, w, g, f, &f.found[i], action, update); err != nil {
 				return err
 			}
 		}
@@ -128,10 +133,9 @@ func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.
 }
 
 // change has an action change one child.
-func (k *keyChecks) change(ctx context.Context, w *tableWriter, f *childFinder, c *foundChild, action catalog.KeyAction, update bool) error {
-	k.changed[w.table.ID]++
+func (k *keyChecks) change(ctx context.Context, w *tableWriter, g *triggers, f *childFinder, c *foundChild, action catalog.KeyAction, update bool) error {
 	if action == catalog.KeyCascade && !update {
-		return w.delete(ctx, c.row)
+		return k.deleteChild(ctx, w, g, c.row)
 	}
 	next := slices.Clone(c.row)
 	for i, ord := range f.key.ChildOrdinals {
@@ -149,13 +153,63 @@ func (k *keyChecks) change(ctx context.Context, w *tableWriter, f *childFinder, 
 			return err
 		}
 	}
+	if ok, err := g.before(ctx, catalog.TriggerUpdate, c.row, next); !ok || err != nil {
+		return err
+	}
+	if err := w.unmodified(ctx, c.row, "updated"); err != nil {
+		return err
+	}
 	if err := w.generate(next); err != nil {
 		return err
 	}
 	if err := w.check(ctx, next); err != nil {
 		return err
 	}
-	return w.update(ctx, c.row, next)
+	k.changed[w.table.ID]++
+	if err := w.update(ctx, c.row, next); err != nil {
+		return err
+	}
+	return g.written(catalog.TriggerUpdate, c.row, next)
+}
+
+// deleteChild has ON DELETE CASCADE delete one child.
+func (k *keyChecks) deleteChild(ctx context.Context, w *tableWriter, g *triggers, row types.Row) error {
+	if ok, err := g.before(ctx, catalog.TriggerDelete, row, nil); !ok || err != nil {
+		return err
+	}
+	if err := w.unmodified(ctx, row, "deleted"); err != nil {
+		return err
+	}
+	k.changed[w.table.ID]++
+	if err := w.delete(ctx, row); err != nil {
+		return err
+	}
+	return g.written(catalog.TriggerDelete, row, nil)
+}
+
+// triggersOf returns the triggers of the child that a foreign key's actions execute; nil: none.
+func (k *keyChecks) triggersOf(key *planner.ForeignKey) *triggers {
+	if key.Triggers == nil {
+		return nil
+	}
+	g := k.fires[key]
+	if g == nil {
+		g = newTriggers(k.ex, key.Child, key.Triggers, catalog.TriggerDelete, catalog.TriggerUpdate)
+		if k.fires == nil {
+			k.fires = map[*planner.ForeignKey]*triggers{}
+		}
+		k.fires[key] = g
+		k.fired = append(k.fired, g)
+	}
+	return g
+}
+
+// triggers lists the triggers that actions have executed, in the order in which they began.
+func (k *keyChecks) triggers() []*triggers {
+	if k == nil {
+		return nil
+	}
+	return k.fired
 }
 
 // childFinder finds the children that reference keys, by an index of theirs or else among all rows.
@@ -205,11 +259,7 @@ func (k *keyChecks) newFinder(key *planner.ForeignKey, lost []types.Row) (*child
 		}
 		f.keys = append(f.keys, parent)
 	}
-	all := make([]int, len(key.Child.Columns))
-	for i := range all {
-		all[i] = i
-	}
-	if err := f.decoder.Init(key.Child, &key.Child.Primary, all); err != nil {
+	if err := f.decoder.Init(key.Child, &key.Child.Primary, allOrdinals(key.Child)); err != nil {
 		return nil, err
 	}
 	if key.ChildIndex == nil {

@@ -29,6 +29,8 @@ type keyChecks struct {
 	writers map[uint64]*tableWriter // of the tables that actions change, by id
 	changed map[uint64]int64        // rows changed by actions, by table
 	depth   int
+	fires   map[*planner.ForeignKey]*triggers // of the tables that actions change
+	fired   []*triggers                       // those, in the order in which they have begun
 	// resume: locked keys are looked up under the snapshot that a lock may have advanced, instead of restarting the statement; for COPY.
 	resume bool
 }
@@ -113,6 +115,11 @@ func (k *keyChecks) reset() {
 	for _, w := range k.writers {
 		w.sink.discard()
 	}
+	for _, g := range k.fired {
+		_ = g.release() // A temporary file that cannot be removed is the system's.
+	}
+	clear(k.fires)
+	k.fired = nil
 }
 
 func (o *outgoingKeys) reset() {
@@ -132,7 +139,7 @@ func (q *keyQueue) mark() {
 
 // inserted queues the references of a new row.
 func (q *keyQueue) inserted(ctx context.Context, row types.Row) error {
-	if q == nil {
+	if q == nil || q.checks.ex.rt.Replica {
 		return nil
 	}
 	for i := range q.outgoing {
@@ -145,7 +152,7 @@ func (q *keyQueue) inserted(ctx context.Context, row types.Row) error {
 
 // deleted queues the keys of a row that is gone.
 func (q *keyQueue) deleted(row types.Row) error {
-	if q == nil {
+	if q == nil || q.checks.ex.rt.Replica {
 		return nil
 	}
 	for i := range q.incoming {
@@ -159,7 +166,7 @@ func (q *keyQueue) deleted(row types.Row) error {
 
 // updated queues the references and keys of a row that have changed; moved: it has another primary key.
 func (q *keyQueue) updated(ctx context.Context, old, row types.Row, moved bool) error {
-	if q == nil {
+	if q == nil || q.checks.ex.rt.Replica {
 		return nil
 	}
 	for i := range q.incoming {

@@ -20,6 +20,7 @@ type merge struct {
 }
 
 func newMerge(ex *execution, input Operator, n *planner.Merge) *merge {
+	input = gatherFor(ex, input, n.Input, n.Triggers)
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed, n.Indexed)
 	w.keys, w.generated, w.bound = ex.queueFor(n.References), n.Generated, n.Bound
 	o := &merge{
@@ -121,6 +122,9 @@ func (o *merge) act(ctx context.Context, a *planner.MergeAction, row types.Row) 
 		if ok, err := o.triggers.before(ctx, catalog.TriggerDelete, old, nil); !ok || err != nil {
 			return false, err
 		}
+		if err := o.writer.unmodified(ctx, old, "deleted"); err != nil {
+			return false, err
+		}
 		if err := o.writer.delete(ctx, old); err != nil {
 			return false, err
 		}
@@ -149,6 +153,9 @@ func (o *merge) act(ctx context.Context, a *planner.MergeAction, row types.Row) 
 		return false, err
 	}
 	if a.Matched {
+		if err := o.writer.unmodified(ctx, old, "updated"); err != nil {
+			return false, err
+		}
 		err = o.writer.update(ctx, old, o.newRow)
 	} else {
 		err = o.writer.insert(ctx, o.newRow)

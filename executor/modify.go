@@ -70,13 +70,14 @@ func (m *modify) Close() error {
 	m.writer.sink.discard()
 	m.results.release()
 	m.seen.release()
-	m.triggers.release()
-	return m.input.Close()
+	err := m.triggers.release()
+	return firstError(err, m.input.Close())
 }
 
 // next runs the statement by run if that is still to be done, and returns the next result.
 func (m *modify) next(ctx context.Context, run func(context.Context) error) (types.Row, error) {
 	if !m.done {
+		m.ex.countChanges()
 		if err := m.triggers.begin(ctx); err != nil {
 			return nil, err
 		}
@@ -121,12 +122,19 @@ func (m *modify) write(ctx context.Context) error {
 
 // fire executes the triggers after the rows and the statement.
 func (m *modify) fire(ctx context.Context) error {
-	for _, l := range m.leaves {
-		if err := l.triggers.finish(ctx); err != nil {
-			return err
-		}
+	if m.triggers == nil && len(m.leaves) == 0 && len(m.ex.keys.triggers()) == 0 {
+		return nil
 	}
-	return m.triggers.finish(ctx)
+	return m.ex.fireAfter(ctx, m.allTriggers()...)
+}
+
+// allTriggers lists the triggers of the partitions, then those of the table.
+func (m *modify) allTriggers() []*triggers {
+	list := make([]*triggers, 0, len(m.leaves)+1)
+	for _, l := range m.leaves {
+		list = append(list, l.triggers)
+	}
+	return append(list, m.triggers)
 }
 
 // pass returns 42501 unless the policies let a row pass: an existing one, or a new one.

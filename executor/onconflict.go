@@ -64,11 +64,7 @@ func newOnConflict(m *modify, t *catalog.TableDescriptor, plan *planner.OnConfli
 	for _, ix := range c.arbiters {
 		c.at = append(c.at, slices.IndexFunc(t.Indexes, func(other catalog.IndexDescriptor) bool { return other.ID == ix.ID }))
 	}
-	all := make([]int, width)
-	for i := range all {
-		all[i] = i
-	}
-	return c, c.decoder.Init(t, &t.Primary, all)
+	return c, c.decoder.Init(t, &t.Primary, allOrdinals(t))
 }
 
 // release forgets a run.
@@ -286,6 +282,9 @@ func (c *onConflict) update(ctx context.Context, old types.Row) error {
 		return err
 	}
 	if ok, err := c.m.triggers.before(ctx, catalog.TriggerUpdate, old, c.newRow); !ok || err != nil {
+		return err
+	}
+	if err := w.unmodified(ctx, old, "updated"); err != nil {
 		return err
 	}
 	if err := w.generate(c.newRow); err != nil {

@@ -50,7 +50,9 @@ func (p *parts) leaf(i int) (*leaf, error) {
 	}
 	l := &leaf{plan: plan, row: make(types.Row, len(plan.Table.Columns)), old: make(types.Row, len(plan.Table.Columns))}
 	l.begin(ex, nil, w, nil)
-	l.triggers = newTriggers(ex, plan.Table, plan.Triggers)
+	if l.triggers = newTriggers(ex, plan.Table, plan.Triggers); l.triggers != nil {
+		l.triggers.sink = &w.sink
+	}
 	l.report = func(ctx context.Context, row types.Row) error { return p.written(ctx, l, row) }
 	if plan.OnConflict != nil {
 		var err error

@@ -22,6 +22,9 @@ func (l *RowList) Add(row types.Row) error { return l.store.add(row) }
 // At returns the row at a position, from 0. It is valid until the following call of any method.
 func (l *RowList) At(pos int64) (types.Row, error) { return l.store.at(pos) }
 
+// Len is the number of rows.
+func (l *RowList) Len() int64 { return l.store.n }
+
 // Bytes is the memory that the rows take.
 func (l *RowList) Bytes() int64 { return l.store.held }
 

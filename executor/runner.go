@@ -109,12 +109,11 @@ func (r *Runner) modify(ctx context.Context) error {
 	if err := r.ex.keys.run(ctx); err != nil {
 		return err
 	}
+	var own []*triggers
 	for _, m := range r.ex.finishing {
-		if err := m.fire(ctx); err != nil {
-			return err
-		}
+		own = append(own, m.allTriggers()...)
 	}
-	return nil
+	return r.ex.fireAfter(ctx, own...)
 }
 
 // pull takes a row from the tree.
@@ -204,6 +203,7 @@ func (r *Runner) closeTree() error {
 	r.ex.changed = changedRows{}
 	clear(r.ex.pending)
 	r.ex.keys.reset()
+	err = firstError(err, r.ex.fired.release())
 	r.ex.finishing = r.ex.finishing[:0]
 	return err
 }

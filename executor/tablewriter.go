@@ -71,6 +71,15 @@ func newTableWriter(ex *execution, t *catalog.TableDescriptor, checks []planner.
 	return w
 }
 
+// allOrdinals lists the ordinals of all columns of a table.
+func allOrdinals(t *catalog.TableDescriptor) []int {
+	all := make([]int, len(t.Columns))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
 // touches reports whether an index holds one of the columns.
 func (w *tableWriter) touches(ix *catalog.IndexDescriptor, ordinals []int) bool {
 	for _, ord := range ordinals {

@@ -11,9 +11,24 @@ import (
 
 // TriggerRunner executes the functions of triggers.
 type TriggerRunner interface {
-	// RunTrigger executes a trigger of a table, whose rows have type row. old and new are NULL where the event has none, or where the trigger
-	// is of the statement. It returns what the function does: of a trigger before a row, the row to go on with, or NULL.
-	RunTrigger(ctx context.Context, t *catalog.TableDescriptor, g *planner.Trigger, row types.Type, event catalog.TriggerEvents, old, new types.Datum) (types.Datum, error)
+	// RunTrigger returns what the function does: of a trigger before a row, the row to go on with, or NULL.
+	RunTrigger(ctx context.Context, c *TriggerCall) (types.Datum, error)
+	// RowsChanged counts the rows that statements of the session have changed: it grows while a function changes rows.
+	RowsChanged() uint64
+}
+
+// TriggerCall is an event for which the function of a trigger is executed.
+type TriggerCall struct {
+	Table   *catalog.TableDescriptor
+	Trigger *planner.Trigger
+	Row     types.Type // of the table
+	Event   catalog.TriggerEvents
+	// Old and New are NULL where the event has none, or where the trigger is of the statement.
+	Old, New types.Datum
+	// Deferred: no statement is being executed that has caused the event.
+	Deferred bool
+	// OldRows and NewRows are those of the statement, as far as the trigger names them.
+	OldRows, NewRows *RowList
 }
 
 // triggers executes the triggers of a table that a statement writes: those before the statement and before each row as it goes on, the
@@ -23,41 +38,70 @@ type triggers struct {
 	table  *catalog.TableDescriptor
 	plan   *planner.Triggers
 	events []catalog.TriggerEvents // of the statement, in the order in which triggers before it are executed
+	begun  catalog.TriggerEvents   // those whose triggers before the statement have been executed
 	fields []int                   // ordinals of the columns that the row type has
+	entry  types.Row               // of the queue: the event, the first of some triggers, which of them, then pair
 	pair   types.Row               // the old full row, then the new one
-	queue  rowBuffer               // such pairs for the triggers after rows
-	queued []catalog.TriggerEvents
-	after  bool // there are triggers after rows
+	queue  RowStore                // for the triggers after rows
+	after  bool                    // there are triggers after rows
+	names  bool                    // a trigger names the rows of the statement
+	writes bool                    // there are triggers before rows
 }
+
+// The columns of the queue before those of the rows.
+const (
+	queuedEvent = iota
+	queuedFirst
+	queuedWhich
+	queuedColumns
+)
+
+// queuedTriggers is how many triggers an entry of the queue can tell.
+const queuedTriggers = 60
 
 // newTriggers prepares the triggers of a table; nil if there are none.
 func newTriggers(ex *execution, t *catalog.TableDescriptor, plan *planner.Triggers, events ...catalog.TriggerEvents) *triggers {
 	if plan == nil {
 		return nil
 	}
-	g := &triggers{ex: ex, table: t, plan: plan, events: events, pair: make(types.Row, 2*len(t.Columns)), queue: rowBuffer{mem: &ex.mem}}
+	g := &triggers{ex: ex, table: t, plan: plan, events: events, entry: make(types.Row, queuedColumns+2*len(t.Columns))}
+	g.pair = g.entry[queuedColumns:]
+	columns := make([]planner.Column, queuedColumns, len(g.entry))
+	for i := range columns {
+		columns[i].Type = types.TInt8
+	}
+	for range 2 {
+		for i := range t.Columns {
+			columns = append(columns, planner.Column{Name: t.Columns[i].Name, Type: t.Columns[i].Type})
+		}
+	}
+	g.queue.init(ex, columns)
 	for i := range t.Columns {
 		if !t.Columns[i].Hidden {
 			g.fields = append(g.fields, i)
 		}
 	}
 	for i := range plan.List {
-		g.after = g.after || !plan.List[i].Before && plan.List[i].Row
+		t := &plan.List[i]
+		g.after = g.after || !t.Before && t.Row
+		g.writes = g.writes || t.Before && t.Row
+		g.names = g.names || t.OldTable != "" || t.NewTable != ""
 	}
 	return g
 }
 
 // release forgets a run.
-func (g *triggers) release() {
-	if g != nil {
-		g.queue.release()
-		g.queued = nil
+func (g *triggers) release() error {
+	if g == nil {
+		return nil
 	}
+	g.begun = 0
+	return g.queue.Reset()
 }
 
-// selects reports whether a trigger is for an event.
-func selects(t *planner.Trigger, event catalog.TriggerEvents, before, row bool) bool {
-	return t.Events&event != 0 && t.Before == before && t.Row == row && (event != catalog.TriggerUpdate || t.Updates)
+// selects reports whether a trigger is executed for an event.
+func (g *triggers) selects(t *planner.Trigger, event catalog.TriggerEvents, before, row bool) bool {
+	return t.Events&event != 0 && t.Before == before && t.Row == row && (event != catalog.TriggerUpdate || t.Updates) && t.Fires(g.ex.rt.Replica)
 }
 
 // datum makes the value of a full row; nil is NULL.
@@ -82,10 +126,18 @@ func (g *triggers) fill(old, new types.Row) types.Row {
 }
 
 func (g *triggers) run(ctx context.Context, t *planner.Trigger, event catalog.TriggerEvents, old, new types.Datum) (types.Datum, error) {
-	if g.ex.rt.Triggers == nil {
+	runner := g.ex.rt.Triggers
+	if runner == nil {
 		return types.Null, pgerror.New(pgerror.FeatureNotSupported, "triggers are not available here")
 	}
-	return g.ex.rt.Triggers.RunTrigger(ctx, g.table, t, g.plan.Row, event, old, new)
+	c := &TriggerCall{Table: g.table, Trigger: t, Row: g.plan.Row, Event: event, Old: old, New: new}
+	if t.OldTable != "" {
+		c.OldRows = g.ex.fired.rows[firedRows{g.table.ID, event, false}]
+	}
+	if t.NewTable != "" {
+		c.NewRows = g.ex.fired.rows[firedRows{g.table.ID, event, true}]
+	}
+	return runner.RunTrigger(ctx, c)
 }
 
 // begin executes the triggers before the statement.
@@ -94,17 +146,32 @@ func (g *triggers) begin(ctx context.Context) error {
 		return nil
 	}
 	for _, event := range g.events {
-		if err := g.statement(ctx, event, true); err != nil {
+		if err := g.beginEvent(ctx, event); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// beginEvent executes the triggers before the statement for one event, unless they have been.
+func (g *triggers) beginEvent(ctx context.Context, event catalog.TriggerEvents) error {
+	if g.begun&event != 0 {
+		return nil
+	}
+	g.begun |= event
+	if g.names {
+		g.collectRows(event)
+	}
+	if !g.ex.fired.begin(g.table.ID, event) {
+		return nil
+	}
+	return g.statement(ctx, event, true)
+}
+
 func (g *triggers) statement(ctx context.Context, event catalog.TriggerEvents, before bool) error {
 	for i := range g.plan.List {
 		t := &g.plan.List[i]
-		if !selects(t, event, before, false) {
+		if !g.selects(t, event, before, false) {
 			continue
 		}
 		if ok, err := g.ex.holds(t.When, g.fill(nil, nil)); !ok || err != nil {
@@ -122,12 +189,12 @@ func (g *triggers) statement(ctx context.Context, event catalog.TriggerEvents, b
 
 // before executes the triggers before a row, which change new. It reports whether the row is to be written.
 func (g *triggers) before(ctx context.Context, event catalog.TriggerEvents, old, new types.Row) (bool, error) {
-	if g == nil {
+	if g == nil || !g.writes {
 		return true, nil
 	}
 	for i := range g.plan.List {
 		t := &g.plan.List[i]
-		if !selects(t, event, true, true) {
+		if !g.selects(t, event, true, true) {
 			continue
 		}
 		if ok, err := g.ex.holds(t.When, g.fill(old, new)); !ok || err != nil {
@@ -149,59 +216,4 @@ func (g *triggers) before(ctx context.Context, event catalog.TriggerEvents, old,
 		}
 	}
 	return true, nil
-}
-
-// written notes a row for the triggers after it.
-func (g *triggers) written(event catalog.TriggerEvents, old, new types.Row) error {
-	if g == nil || !g.after {
-		return nil
-	}
-	g.queued = append(g.queued, event)
-	return g.queue.add(g.fill(old, new))
-}
-
-// finish executes the triggers after the rows, and then those after the statement.
-func (g *triggers) finish(ctx context.Context) error {
-	if g == nil {
-		return nil
-	}
-	width := len(g.table.Columns)
-	for n, event := range g.queued {
-		var old, new types.Row
-		if event != catalog.TriggerInsert {
-			old = g.queue.rows[n][:width]
-		}
-		if event != catalog.TriggerDelete {
-			new = g.queue.rows[n][width:]
-		}
-		if err := g.afterRow(ctx, event, old, new); err != nil {
-			return err
-		}
-	}
-	g.release()
-	for i := len(g.events) - 1; i >= 0; i-- {
-		if err := g.statement(ctx, g.events[i], false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (g *triggers) afterRow(ctx context.Context, event catalog.TriggerEvents, old, new types.Row) error {
-	for i := range g.plan.List {
-		t := &g.plan.List[i]
-		if !selects(t, event, false, true) {
-			continue
-		}
-		if ok, err := g.ex.holds(t.When, g.fill(old, new)); !ok || err != nil {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if _, err := g.run(ctx, t, event, g.datum(old), g.datum(new)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

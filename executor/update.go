@@ -26,6 +26,7 @@ func newUpdate(ex *execution, input Operator, n *planner.Update) Operator {
 	if n.Parts != nil {
 		return newUpdateParts(ex, input, n)
 	}
+	input = gatherFor(ex, input, n.Input, n.Triggers)
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed, n.Indexed)
 	w.keys, w.generated, w.bound = ex.queueFor(n.References), n.Generated, n.Bound
 	w.sink.direct = n.Direct && (n.Input.Properties().AtMostOne || !w.takesKeys())
@@ -77,6 +78,9 @@ func (o *update) run(ctx context.Context) error {
 				return err
 			}
 			continue
+		}
+		if err := o.writer.unmodified(ctx, old, "updated"); err != nil {
+			return err
 		}
 		if err := o.writer.generate(o.newRow); err != nil {
 			return err

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -11,6 +13,8 @@ import (
 type ProcedureCall struct {
 	Call *builtin.RoutineCall
 	Args []expr.Scalar // over no row
+	// Outputs are the arguments in the text that stand for the result's columns, -1 for none.
+	Outputs []int
 }
 
 // planCall plans CALL. The root has the columns of the result, and no rows.
@@ -52,8 +56,18 @@ func (p *physical) planCall(plan *Plan, s *ast.CallProcedure, outer *scope) erro
 		root.Out = append(root.Out, Column{Name: c.Name, Type: c.Type})
 	}
 	plan.Root, plan.Tag, plan.Returns = root, "CALL", len(call.Columns) > 0
-	plan.Procedure = &ProcedureCall{Call: call, Args: p.compileAll(args, nil)}
+	plan.Procedure = &ProcedureCall{Call: call, Args: p.compileAll(args, nil), Outputs: outputArguments(m)}
 	return p.err
+}
+
+// outputArguments are the arguments of a CALL that stand for the output parameters.
+func outputArguments(m *builtin.RoutineMatch) (out []int) {
+	for slot := range m.Routine.Params {
+		if m.Routine.Params[slot].Out() {
+			out = append(out, slices.Index(m.Places, slot))
+		}
+	}
+	return out
 }
 
 // matchProcedure finds the procedure of a CALL.

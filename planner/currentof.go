@@ -11,7 +11,8 @@ import (
 
 // CursorKey is a column of the primary key of the row that a cursor is on.
 type CursorKey struct {
-	Cursor string
+	Cursor string // its name, unless Param has it
+	Param  int    // the number of the parameter that has the name; 0: none
 	Table  *catalog.TableDescriptor
 	Column int // its place in the key
 }
@@ -23,16 +24,20 @@ type Position struct {
 }
 
 // value returns the column's value; NULL: the cursor's row comes from no row of the table.
-func (k *CursorKey) value(env *builtin.Env) (types.Datum, error) {
-	if env.Cursors == nil {
-		return types.Null, pgerror.New(pgerror.InvalidCursorName, "cursor \"%s\" does not exist", k.Cursor)
+func (k *CursorKey) value(params types.Row, env *builtin.Env) (types.Datum, error) {
+	cursor := k.Cursor
+	if k.Param > 0 && k.Param <= len(params) && !params[k.Param-1].IsNull() {
+		cursor = params[k.Param-1].Text()
 	}
-	key, err := env.Cursors.CurrentKey(k.Cursor, k.Table.ID, k.Table.Name)
+	if env.Cursors == nil {
+		return types.Null, pgerror.New(pgerror.InvalidCursorName, "cursor \"%s\" does not exist", cursor)
+	}
+	key, err := env.Cursors.CurrentKey(cursor, k.Table.ID, k.Table.Name)
 	if err != nil || key == nil {
 		return types.Null, err
 	}
 	if k.Column >= len(key) {
-		return types.Null, pgerror.New(pgerror.InternalError, "the key of cursor \"%s\" has %d columns", k.Cursor, len(key))
+		return types.Null, pgerror.New(pgerror.InternalError, "the key of cursor \"%s\" has %d columns", cursor, len(key))
 	}
 	return key[k.Column], nil
 }
@@ -43,9 +48,19 @@ func (b *binder) currentRow(e *ast.CurrentOf, scan *scanRel) ([]expr.Scalar, err
 		return nil, pgerror.Unsupported("WHERE CURRENT OF over a partitioned table", "Name the row by its key.").At(int(e.Pos))
 	}
 	var conds []expr.Scalar
+	param := 0
+	if b.opts.Variables != nil {
+		v, err := b.opts.Variables.Variable([]string{e.Cursor}, false, false)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil && v.Fields == nil && v.Type.OID == types.OIDRefcursor {
+			param = b.variableInput(v, int(e.Pos)).Param
+		}
+	}
 	for i, ord := range keyOrdinals(scan.table) {
 		t := scan.table.Columns[ord].Type
-		b.currentOf = append(b.currentOf, CursorKey{Cursor: e.Cursor, Table: scan.table, Column: i})
+		b.currentOf = append(b.currentOf, CursorKey{Cursor: e.Cursor, Param: param, Table: scan.table, Column: i})
 		in := &expr.Input{Index: -1, Cursor: len(b.currentOf), Typ: t}
 		cond, err := b.operator("=", b.column(scan.cols[ord], 0), in, int(e.Pos))
 		if err != nil {

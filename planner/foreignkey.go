@@ -32,8 +32,9 @@ type References struct {
 type ForeignKey struct {
 	*catalog.ForeignKeyDescriptor
 	Child, Parent *catalog.TableDescriptor
-	// Rules are those of the child, if an action may write it.
-	Rules *References
+	// Rules are those of the child, if an action may write it, and Triggers those of its triggers that an action executes.
+	Rules    *References
+	Triggers *Triggers
 	// ChildOrdinals and ParentOrdinals are the columns of both tables, in the order of the constraint.
 	ChildOrdinals, ParentOrdinals []int
 	// Index is the parent's unique index. Key are its columns' values, in its order, over a full row of the child.
@@ -96,16 +97,15 @@ func (k *ForeignKey) Acts() bool {
 	return k.OnDelete >= catalog.KeyCascade || k.OnUpdate >= catalog.KeyCascade
 }
 
-// firesTriggers reports whether the child has triggers for what the actions do to its rows.
-func (k *ForeignKey) firesTriggers() bool {
-	var events catalog.TriggerEvents
+// actionEvents are what the actions do to rows of the child.
+func (k *ForeignKey) actionEvents() (events catalog.TriggerEvents) {
 	if k.OnDelete == catalog.KeyCascade {
 		events |= catalog.TriggerDelete
 	}
 	if k.OnDelete > catalog.KeyCascade || k.OnUpdate >= catalog.KeyCascade {
 		events |= catalog.TriggerUpdate
 	}
-	return slices.ContainsFunc(k.Child.Triggers, func(g catalog.TriggerDescriptor) bool { return g.Fires() && g.Events&events != 0 })
+	return events
 }
 
 // BindForeignKey binds a foreign key to its tables: the parent key of a row of child can be computed.
@@ -308,10 +308,7 @@ func (p *physical) act(k *ForeignKey) {
 		return
 	}
 	p.bindActions(k)
-	if k.firesTriggers() {
-		p.fail(pgerror.Unsupported("an action of a foreign key that fires triggers of table \""+k.Child.Name+"\"", "Change its rows by statements before those that they refer to."))
-		return
-	}
+	k.Triggers = p.triggers(k.Child, k.actionEvents(), k.ChildOrdinals)
 	rules := p.allReferences(k.Child)
 	k.Rules = rules
 	if rules.acting || p.err != nil {

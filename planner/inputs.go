@@ -32,7 +32,7 @@ func Inputs(p *Plan, literals []sql.Literal, params types.Row, env *builtin.Env,
 			continue
 		}
 		if in.Cursor > 0 {
-			d, err := p.CurrentOf[in.Cursor-1].value(env)
+			d, err := p.CurrentOf[in.Cursor-1].value(params, env)
 			if err != nil {
 				return nil, err
 			}

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
@@ -31,13 +32,20 @@ type Trigger struct {
 	Assigned []int
 }
 
+// BindStatementTriggers binds the triggers of a table for TRUNCATE, which has no plan; nil if there are none.
+func BindStatementTriggers(ctx context.Context, t *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env) (*Triggers, error) {
+	p := &physical{b: &binder{ctx: ctx, r: r, env: env, noSlots: true}}
+	g := p.triggers(t, catalog.TriggerTruncate, nil)
+	return g, p.err
+}
+
 // triggers binds the triggers of a table for a statement with some events, which assigns the columns with the given ordinals in
 // updates; nil if there are none.
 func (p *physical) triggers(t *catalog.TableDescriptor, events catalog.TriggerEvents, assigned []int) *Triggers {
 	var out *Triggers
 	for i := range t.Triggers {
 		g := &t.Triggers[i]
-		if !g.Fires() || g.Events&events == 0 {
+		if g.State == catalog.TriggerDisabled || g.Events&events == 0 {
 			continue
 		}
 		if out == nil {
@@ -94,19 +102,15 @@ func triggerRows(t *catalog.TableDescriptor) []InputRow {
 func CheckTriggerWhen(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, g *catalog.TriggerDescriptor, r catalog.Resolver, env *builtin.Env) error {
 	var failed error
 	ast.InspectExpr(e, ast.Visitor{Expr: func(x ast.Expr) {
-		ref, ok := x.(*ast.ColumnRef)
-		if !ok || failed != nil {
-			return
+		var parts []string
+		switch x := x.(type) {
+		case *ast.ColumnRef:
+			parts = x.Parts
+		case *ast.Star:
+			parts = x.Table
 		}
-		row := ref.Parts[0]
-		switch pos := int(ref.Pos); {
-		case row != OldRow && row != NewRow:
-		case !g.Row:
-			failed = pgerror.New("42P17", "statement trigger's WHEN condition cannot reference column values").At(pos)
-		case row == OldRow && g.Events&catalog.TriggerInsert != 0:
-			failed = pgerror.New("42P17", "INSERT trigger's WHEN condition cannot reference OLD values").At(pos)
-		case row == NewRow && g.Events&catalog.TriggerDelete != 0:
-			failed = pgerror.New("42P17", "DELETE trigger's WHEN condition cannot reference NEW values").At(pos)
+		if len(parts) > 0 && failed == nil {
+			failed = checkWhenRow(t, g, parts, startOf(x))
 		}
 	}})
 	if failed != nil {
@@ -114,6 +118,38 @@ func CheckTriggerWhen(ctx context.Context, e ast.Expr, t *catalog.TableDescripto
 	}
 	_, err := BindRows(ctx, e, triggerRows(t), r, env, types.TBool, "trigger WHEN conditions")
 	return err
+}
+
+// checkWhenRow refuses a reference to a row that the condition of a trigger must not read: parts are the row and a column of it, or the row alone.
+func checkWhenRow(t *catalog.TableDescriptor, g *catalog.TriggerDescriptor, parts []string, pos int) error {
+	row, column := parts[0], ""
+	if len(parts) > 1 {
+		column = parts[1]
+	}
+	switch {
+	case row != OldRow && row != NewRow:
+		return nil
+	case !g.Row:
+		return pgerror.New("42P17", "statement trigger's WHEN condition cannot reference column values").At(pos)
+	case row == OldRow && g.Events&catalog.TriggerInsert != 0:
+		return pgerror.New("42P17", "INSERT trigger's WHEN condition cannot reference OLD values").At(pos)
+	case row == NewRow && g.Events&catalog.TriggerDelete != 0:
+		return pgerror.New("42P17", "DELETE trigger's WHEN condition cannot reference NEW values").At(pos)
+	case row == OldRow || !g.Before:
+		return nil
+	case column != "" && t.ColumnNamed(column) < 0 && slices.Contains(catalog.SystemColumns, column):
+		return pgerror.New(pgerror.FeatureNotSupported, "BEFORE trigger's WHEN condition cannot reference NEW system columns").At(pos)
+	}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Generated != "" && (column == "" || column == c.Name) {
+			e := pgerror.New("42P17", "BEFORE trigger's WHEN condition cannot reference NEW generated columns").At(pos)
+			if column == "" {
+				return e.WithDetail("A whole-row reference is used and the table contains generated columns.")
+			}
+			return e.WithDetail("Column \"%s\" is a generated column.", c.Name)
+		}
+	}
+	return nil
 }
 
 // every lists the ordinals of all columns of a table.

@@ -186,7 +186,7 @@ func (a *activation) bind(e *expression, tree ast.Statement) (*binding, error) {
 		return nil, e.refused
 	}
 	b := &binding{}
-	opts := planner.Options{NoSlots: true, Variables: &scope{a, e, b}}
+	opts := planner.Options{NoSlots: true, Variables: &scope{a, e, b}, Cursor: e.cursor}
 	if t := e.target; t != nil && len(t.path) > 0 {
 		old, err := a.assignedPart(e, b)
 		if err != nil {

@@ -24,8 +24,10 @@ func (a *activation) finish() (types.Datum, error) {
 		return types.Null, nil
 	case len(a.outs) > 0:
 		return a.outputs()
-	case sig.Returns.OID == types.OIDVoid, sig.Proc:
+	case sig.Proc:
 		return types.Null, nil
+	case sig.Returns.OID == types.OIDVoid:
+		return types.Text(""), nil // Unlike that of a function in SQL it is not NULL.
 	case sig.Trigger:
 		return a.triggerResult()
 	}
@@ -222,7 +224,7 @@ func (a *activation) returnQuery(s *returnQueryStmt) error {
 	var params types.Row
 	shift := s.query.shift
 	if s.dynamic {
-		if b, f, params, err = a.dynamicQuery(s.query, s.using); err != nil {
+		if b, f, params, err = a.dynamicQuery(s.query, s.using, false); err != nil {
 			return err
 		}
 		shift = 0

@@ -24,8 +24,9 @@ func (c *cursorRows) Row(row types.Row) error {
 // Reset implements Sink.
 func (c *cursorRows) Reset() { c.rows = c.rows[:0] }
 
-// eachRow executes the body of a loop for each row of a cursor, which it closes.
-func (a *activation) eachRow(name, label string, body []stmt, take func(types.Row) error) (out flow, err error) {
+// eachRow executes the body of a loop for each row of a cursor, which it closes. ahead: rows are read before the body wants them, since
+// nothing else can tell where the cursor is.
+func (a *activation) eachRow(name, label string, ahead bool, body []stmt, take func(types.Row) error) (out flow, err error) {
 	found := false
 	defer func() {
 		if e := a.host.Close(name); err == nil && e != nil && a.isOpen(name) {
@@ -33,7 +34,10 @@ func (a *activation) eachRow(name, label string, body []stmt, take func(types.Ro
 		}
 	}()
 	read := &cursorRows{}
-	count := int64(firstRows)
+	count, later := int64(1), int64(1)
+	if ahead {
+		count, later = firstRows, moreRows
+	}
 loop:
 	for {
 		read.Reset()
@@ -61,7 +65,7 @@ loop:
 		if n < count {
 			break
 		}
-		count = moreRows
+		count = later
 	}
 	a.setFound(found)
 	return out, nil
@@ -101,7 +105,7 @@ func (a *activation) forQuery(s *forQueryStmt) (flow, error) {
 	shift := e.shift
 	var params types.Row
 	if s.dynamic {
-		if b, f, params, err = a.dynamicQuery(e, s.using); err != nil {
+		if b, f, params, err = a.dynamicQuery(e, s.using, false); err != nil {
 			return flow{}, err
 		}
 		shift = 0
@@ -123,7 +127,7 @@ func (a *activation) forQuery(s *forQueryStmt) (flow, error) {
 		return flow{}, err
 	}
 	any := false
-	out, err := a.eachRow(name, s.label, s.body, func(row types.Row) error {
+	out, err := a.eachRow(name, s.label, true, s.body, func(row types.Row) error {
 		any = true
 		return a.assignTargets(s.into, row, sh)
 	})
@@ -134,7 +138,7 @@ func (a *activation) forQuery(s *forQueryStmt) (flow, error) {
 }
 
 // dynamicQuery plans the query of a text that an expression computes.
-func (a *activation) dynamicQuery(e *expression, using []*expression) (*binding, sqlFrame, types.Row, error) {
+func (a *activation) dynamicQuery(e *expression, using []*expression, cursor bool) (*binding, sqlFrame, types.Row, error) {
 	text, err := a.queryText(e)
 	if err != nil {
 		return nil, sqlFrame{}, nil, err
@@ -154,7 +158,7 @@ func (a *activation) dynamicQuery(e *expression, using []*expression) (*binding,
 	if !planned(trees[0]) {
 		return nil, f, nil, pgerror.New("42P11", "cannot open %s query as cursor", commandName(trees[0]))
 	}
-	b, err := a.planDynamic(trees[0], row, ts)
+	b, err := a.planDynamic(trees[0], row, ts, cursor)
 	if err != nil {
 		return nil, f, nil, a.inStatement(f, err, 0)
 	}
@@ -182,6 +186,8 @@ func (a *activation) openCursor(v int, b *binding, f sqlFrame, shift int, params
 		if name = d.Text(); a.isOpen(name) {
 			return pgerror.New(pgerror.DuplicateCursor, "cursor \"%s\" already in use", name)
 		}
+	} else if a.vars[v].constant {
+		return pgerror.New("22005", "variable \"%s\" is declared CONSTANT", a.vars[v].name)
 	}
 	name, err := a.openBound(f, shift, name, b, params, scroll)
 	if err != nil {
@@ -225,7 +231,7 @@ func (a *activation) open(s *openStmt) error {
 		return pgerror.New(pgerror.DuplicateCursor, "cursor \"%s\" already in use", d.Text())
 	}
 	if s.dynamic {
-		b, f, row, err := a.dynamicQuery(s.query, s.using)
+		b, f, row, err := a.dynamicQuery(s.query, s.using, true)
 		if err != nil {
 			return err
 		}
@@ -257,7 +263,7 @@ func (a *activation) forCursor(s *forCursorStmt) (flow, error) {
 		return flow{}, err
 	}
 	sh := columnShape(columns)
-	out, err := a.eachRow(name, s.label, s.body, func(row types.Row) error {
+	out, err := a.eachRow(name, s.label, false, s.body, func(row types.Row) error {
 		return a.assignFields(s.variable, row, sh)
 	})
 	if before.IsNull() {

@@ -241,8 +241,82 @@ func (a *activation) callStmt(s *callStmt) error {
 	if e.refused != nil {
 		return f.within(e.refused, 0)
 	}
-	_, err := a.command(f, e.query, discard{})
-	return err
+	call, ok := e.query.(*ast.CallProcedure)
+	if !ok {
+		_, err := a.command(f, e.query, discard{})
+		return err
+	}
+	b, err := a.bound(e)
+	if err != nil {
+		return err
+	}
+	p := b.plan.Planned()
+	into, err := a.outputTargets(e, call, p)
+	if err != nil {
+		return err
+	}
+	one := &oneRow{keep: 1}
+	if err := a.runCall(f, e.shift, b, one); err != nil || one.n == 0 {
+		return err
+	}
+	for i, t := range into {
+		if err := a.assign(t, one.rows[0][i], p.Root.Columns()[i].Type); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runCall executes a bound CALL. The procedure may end the transaction where this one may.
+func (a *activation) runCall(f sqlFrame, shift int, b *binding, to Sink) error {
+	stack := a.host.Stack()
+	if err := stack.push(f); err != nil {
+		return err
+	}
+	defer stack.pop()
+	if err := a.host.Begin(a.ctx, a.Signature.ReadOnly); err != nil {
+		return err
+	}
+	err := a.host.CallProcedure(a.ctx, b.plan, a.inputsOf(b), a.call.Atomic || a.subs > 0, to)
+	if err != nil {
+		return a.inStatement(f, err, shift)
+	}
+	return nil
+}
+
+// outputTargets are the variables that take the output parameters of a CALL: its arguments for them.
+func (a *activation) outputTargets(e *expression, call *ast.CallProcedure, p *planner.Plan) ([]*target, error) {
+	var list []*target
+	for i, arg := range p.Procedure.Outputs {
+		t := (*target)(nil)
+		if arg >= 0 {
+			if ref, ok := call.Call.Args[arg].(*ast.ColumnRef); ok {
+				t = a.variableNamed(e, ref.Parts)
+			}
+		}
+		switch name := p.Root.Columns()[i].Name; {
+		case t == nil && name != "":
+			return nil, pgerror.New(pgerror.SyntaxError, "procedure parameter \"%s\" is an output parameter but corresponding argument is not writable", name)
+		case t == nil:
+			return nil, pgerror.New(pgerror.SyntaxError, "procedure parameter %d is an output parameter but corresponding argument is not writable", arg+1)
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// variableNamed returns the variable, or the field of one, that a name means; nil: none, or one that cannot be assigned.
+func (a *activation) variableNamed(e *expression, parts []string) *target {
+	v, used := e.names.lookup(parts, func(v int) bool { return a.vars[v].record })
+	switch {
+	case used == 0 || a.vars[v].constant:
+		return nil
+	case used == len(parts):
+		return &target{variable: v}
+	case used == len(parts)-1 && a.vars[v].record:
+		return &target{variable: v, field: parts[used]}
+	}
+	return nil
 }
 
 // queryText computes the text of EXECUTE.
@@ -293,9 +367,9 @@ func (a *activation) parseDynamic(text string) ([]ast.Statement, error) {
 	}
 }
 
-// planDynamic plans a statement of EXECUTE with the parameters of USING.
-func (a *activation) planDynamic(tree ast.Statement, row types.Row, ts []types.Type) (*binding, error) {
-	plan, err := a.host.Plan(a.ctx, tree, planner.Options{NoSlots: true, ParamTypes: append([]types.Type{}, ts...)})
+// planDynamic plans a statement of EXECUTE with the parameters of USING; cursor: for a cursor that WHERE CURRENT OF may name.
+func (a *activation) planDynamic(tree ast.Statement, row types.Row, ts []types.Type, cursor bool) (*binding, error) {
+	plan, err := a.host.Plan(a.ctx, tree, planner.Options{NoSlots: true, ParamTypes: append([]types.Type{}, ts...), Cursor: cursor})
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +416,7 @@ func (a *activation) dynamicStatement(f sqlFrame, s *executeStmt, tree ast.State
 	if !planned(tree) {
 		return a.dynamicCommand(f, s, tree)
 	}
-	b, err := a.planDynamic(tree, row, ts)
+	b, err := a.planDynamic(tree, row, ts, false)
 	if err != nil {
 		return a.inStatement(f, err, 0)
 	}

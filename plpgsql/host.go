@@ -29,6 +29,8 @@ type Host interface {
 	Begin(ctx context.Context, readOnly bool) error
 	// Run runs a plan to its end, or until it has yielded limit rows; 0: all.
 	Run(ctx context.Context, p Plan, params types.Row, limit int, to Sink) (Result, error)
+	// CallProcedure executes the plan of a CALL, which yields a row of the output parameters. atomic: the procedure must not end the transaction.
+	CallProcedure(ctx context.Context, p Plan, params types.Row, atomic bool, to Sink) error
 	// Command runs a statement that has no plan.
 	Command(ctx context.Context, tree ast.Statement, to Sink) (Result, error)
 	// Open opens a cursor; name "" gives it one.

@@ -121,6 +121,7 @@ func (p *parser) cursor(text string, line int) int {
 	}
 	body, start, _ := p.readUntil(";", "SQL statement", ";")
 	c.query = p.sqlText(body, start)
+	c.query.cursor = true
 	p.pop()
 	return p.declare(&variable{name: text, line: line, typ: types.TRefcursor, cursor: c})
 }

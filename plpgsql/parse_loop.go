@@ -85,6 +85,7 @@ func (p *parser) forLoop(label string) stmt {
 	}
 	s := &forQueryStmt{place: at, label: label, into: v.targets}
 	s.query = p.sqlText(text, start)
+	s.query.cursor = true
 	p.needRows(&v)
 	s.body = p.loopBody(label)
 	return s
@@ -242,6 +243,7 @@ func (p *parser) open() stmt {
 	}
 	text, start, _ := p.readUntil(";", "SQL statement", ";")
 	s.query = p.sqlText(text, start)
+	s.query.cursor = true
 	return s
 }
 

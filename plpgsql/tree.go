@@ -57,9 +57,9 @@ func (s *Signature) Key() string {
 	return b.String()
 }
 
-// UsesDefinedTypes reports whether variables have types that users define.
+// UsesDefinedTypes reports whether variables or the result have types that users define.
 func (f *Function) UsesDefinedTypes() bool {
-	return slices.ContainsFunc(f.vars, func(v *variable) bool { return v.typ.Def != nil })
+	return f.Signature.Returns.Def != nil || slices.ContainsFunc(f.vars, func(v *variable) bool { return v.typ.Def != nil })
 }
 
 // Inline is the signature of the code of DO.
@@ -134,6 +134,8 @@ type expression struct {
 	kind  exprKind
 	names *name
 	query ast.Statement // parsed
+	// cursor: it is the query of a cursor, which WHERE CURRENT OF may name.
+	cursor bool
 	// refused is why percodb does not run the statement; nil: it does.
 	refused error
 	// target is of an assignment: what is assigned to.

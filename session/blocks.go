@@ -26,8 +26,8 @@ type savepoint struct {
 	changed  bool
 	modes    settings.Modes
 	pending  pendingMark
-	// constraints are the modes of SET CONSTRAINTS.
-	constraints executor.ConstraintModes
+	// constraints is what is deferred.
+	constraints executor.DeferredMark
 	advisory    int // advisoryLocks.mark
 }
 
@@ -121,7 +121,7 @@ func (b *blocks) savepoint(ctx context.Context, name string) error {
 func (t *transaction) mark(name string) {
 	t.savepoints = append(t.savepoints, savepoint{
 		name: name, mark: t.txn.Savepoint(), settings: t.settings.Mark(), guard: t.guard.Mark(), changed: t.changed, modes: t.modes, pending: t.pending.mark(),
-		constraints: t.deferred.Modes(),
+		constraints: t.deferred.Mark(),
 		advisory:    t.advisory.mark(),
 	})
 }
@@ -134,7 +134,7 @@ func (t *transaction) undoTo(i int) {
 	t.guard.RollbackTo(sp.guard)
 	t.savepoints = t.savepoints[:i+1]
 	t.settings.RollbackTo(sp.settings)
-	t.deferred.SetModes(sp.constraints)
+	t.deferred.RollbackTo(sp.constraints)
 	t.pending.rollbackTo(sp.pending, t.env.Memory)
 	t.advisory.rollbackTo(t.env.Ctx, sp.advisory)
 	t.resolver = nil // The schema and the search path may have changed.

@@ -70,6 +70,6 @@ func (t *transaction) checkDeferred(ctx context.Context, all bool) error {
 		return err
 	}
 	t.txn.KeepReads()
-	rt := executor.Runtime{Txn: t.txn, Resolver: t.resolver, Role: t.acting.current, Env: t.env}
+	rt := executor.Runtime{Txn: t.txn, Resolver: t.resolver, Role: t.acting.current, Env: t.env, Triggers: t.triggers}
 	return t.deferred.Check(ctx, &rt, all, len(t.savepoints) > 0)
 }

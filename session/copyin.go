@@ -211,7 +211,7 @@ func (c *copyIn) inputs(plan *planner.Plan) {
 }
 
 // run reads rows and inserts them.
-func (c *copyIn) run(ctx context.Context) (Tag, error) {
+func (c *copyIn) run(ctx context.Context) (_ Tag, err error) {
 	c.reading = -1
 	reader := copyformat.NewReader(interruptible{ctx, c.data}, c.opts, len(c.ordinals), c.env.Memory)
 	defer reader.Close()
@@ -227,6 +227,7 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 	inserter.Fire(c.insert.Triggers)
 	inserter.Confine(c.insert.Bound)
 	inserter.Divide(c.insert.Parts)
+	defer func() { err = firstOf(err, inserter.Close()) }()
 	if err := inserter.Begin(ctx); err != nil {
 		return Tag{}, err
 	}

@@ -41,6 +41,16 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 		}
 	}
 	shared := c.tx.phase.shared() || c.tx.pipeline.executed > 1 // of a pipeline
+	if !shared {
+		fires, err := c.truncateFires(ctx, tree)
+		if err != nil {
+			return Tag{}, err
+		}
+		if shared = fires; fires { // The functions of triggers are a part of its transaction.
+			c.tx.forgetUnused()
+			c.tx.phase.on(share)
+		}
+	}
 	if err := mustBeAlone(tree, c.tx.phase.explicit()); err != nil {
 		return Tag{}, err
 	}
@@ -61,6 +71,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 		}
 		deps.Txn, deps.Guard = c.tx.txn, c.tx.guard
 		deps.Refresh = c.tx.beginChange
+		deps.FireTruncate = c.fireTruncate
 	} else {
 		c.tx.abort() // Nothing but the look at the schema; the statement takes its own snapshot.
 		c.env.BeginTxn()

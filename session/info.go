@@ -36,6 +36,7 @@ type info struct {
 	audit    *auditor
 
 	notifications *notifications
+	procedural    *procedural
 }
 
 func (i *info) User() string         { return i.acting.name(i.acting.current) }
@@ -45,6 +46,8 @@ func (i *info) PID() int32           { return int32(i.key.PID) }
 func (i *info) ClientAddr() net.Addr { return i.client.Addr }
 func (i *info) ServerAddr() net.Addr { return i.client.Local }
 func (i *info) ServerStart() int64   { return builtin.UnixToTimestamp(i.started) }
+
+func (i *info) TriggerDepth() int { return i.procedural.triggers }
 
 func (i *info) Version() string {
 	return fmt.Sprintf("PostgreSQL %s, percodb: a transactional SQL database over sharded keys", i.version)

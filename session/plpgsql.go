@@ -39,6 +39,9 @@ type procedural struct {
 	// calls counts the plans that are being executed and call functions: their snapshot stays.
 	calls  int
 	opened int // numbers the cursors without a name
+	// transitions are what the statements of the trigger that is being executed may read; nil: nothing.
+	transitions *statementRows
+	triggers    int // that are being executed within each other
 }
 
 // Planned implements plpgsql.Plan.
@@ -118,7 +121,7 @@ func (h *procedural) Plan(ctx context.Context, tree ast.Statement, opts planner.
 		return nil, pgerror.Unsupported(asOfClause+" in a function", "Give it to the statement that calls the function, or to BEGIN.")
 	}
 	mark := h.plans.meter.Drawn()
-	c, err := h.plans.buildWith(ctx, tree, r, opts)
+	c, err := h.plans.buildWith(ctx, tree, h.transitions.over(r), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +135,7 @@ func (h *procedural) Holds(ctx context.Context, p plpgsql.Plan) (bool, error) {
 	if err := h.tx.begin(ctx); err != nil {
 		return false, err
 	}
-	if ok, err := c.holds(ctx, h.tx, h.tx.resolver); !ok || err != nil {
+	if ok, err := c.holds(ctx, h.tx, h.transitions.over(h.tx.resolver)); !ok || err != nil {
 		return false, err
 	}
 	return true, h.tx.authorize(ctx, c)
@@ -210,6 +213,14 @@ func (h *procedural) Run(ctx context.Context, p plpgsql.Plan, params types.Row, 
 	return plpgsql.Result{Verb: tag.Verb, Rows: tag.Rows}, err
 }
 
+// CallProcedure implements plpgsql.Host.
+func (h *procedural) CallProcedure(ctx context.Context, p plpgsql.Plan, params types.Row, atomic bool, to plpgsql.Sink) error {
+	defer h.nested()()
+	r := &run{planned: true, plan: p.(*cachedPlan), params: params, keeps: true, quiet: true, nested: h.calls > 0, ends: !atomic}
+	_, err := h.runner.executePlan(ctx, r, &rowSink{h: h, to: to})
+	return err
+}
+
 // Command implements plpgsql.Host.
 func (h *procedural) Command(ctx context.Context, tree ast.Statement, to plpgsql.Sink) (plpgsql.Result, error) {
 	if _, ok := tree.(*ast.CallProcedure); ok {
@@ -223,6 +234,9 @@ func (h *procedural) Command(ctx context.Context, tree ast.Statement, to plpgsql
 	s := &rowSink{h: h, to: to}
 	if do, ok := tree.(*ast.Do); ok {
 		return plpgsql.Result{Verb: "DO", Rows: -1}, h.do(ctx, do, h.w, false)
+	}
+	if h.calls > 0 && h.tx.pessimistic && !h.tx.phase.shared() { // The rest of the statement is as that of a block.
+		h.tx.phase.on(share)
 	}
 	if h.calls > 0 && !h.tx.phase.shared() {
 		return plpgsql.Result{}, pgerror.Unsupported(fmt.Sprintf("%s in a function that is called outside of a transaction block", changeName(tree)), "")
@@ -262,7 +276,7 @@ func (h *procedural) Open(ctx context.Context, name string, p plpgsql.Plan, para
 	} else if !scroll.NoScroll && !locks {
 		po.scroll = scrollable(c, h.env, scroll.Scroll)
 	}
-	po.scroll.width = len(c.Root.Columns())
+	po.scroll.width = len(h.cursors.describer.columns(po.prepared))
 	if err := h.cursors.open(ctx, po, false); err != nil {
 		po.close()
 		return "", err

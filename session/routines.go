@@ -63,21 +63,13 @@ func (x *routines) execute(ctx context.Context, call *builtin.RoutineCall, args 
 	if f.Ret.OID == types.OIDTrigger {
 		return types.Null, pgerror.New(pgerror.FeatureNotSupported, "trigger functions can only be called as triggers")
 	}
-	if x.depth++; x.depth > maxRoutineDepth {
-		x.depth--
-		return types.Null, pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded").
-			WithHint("Functions call each other deeper than the server allows.")
-	}
-	defer func() { x.depth-- }()
-	restore, err := x.enter(ctx, f)
+	leave, err := x.enterCall(ctx, f)
 	if err != nil {
 		return types.Null, err
 	}
-	defer func() {
-		if failed := restore(); err == nil {
-			err = failed
-		}
-	}()
+	defer func() { err = firstOf(err, leave()) }()
+	atomic = atomic || f.SecurityDefiner || len(f.Config) > 0
+	defer x.h.readTransitions(nil)()
 	switch f.Language {
 	case "plpgsql":
 		return x.h.function(ctx, f, call, args, atomic, out.yield())
@@ -87,8 +79,29 @@ func (x *routines) execute(ctx context.Context, call *builtin.RoutineCall, args 
 	return types.Null, pgerror.New(pgerror.InternalError, "language %s of function %s", f.Language, f.Name)
 }
 
+// enterCall begins a call of a routine, one deeper than its caller's, and returns what ends it.
+func (x *routines) enterCall(ctx context.Context, f *catalog.RoutineDescriptor) (leave func() error, err error) {
+	if x.depth++; x.depth > maxRoutineDepth {
+		x.depth--
+		return nil, pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded").
+			WithHint("Functions call each other deeper than the server allows.")
+	}
+	restore, err := x.enter(ctx, f)
+	if err != nil {
+		x.depth--
+		return nil, err
+	}
+	return func() error {
+		x.depth--
+		return restore()
+	}, nil
+}
+
 // enter gives the session the role and the settings of a routine, and returns what takes them back.
 func (x *routines) enter(ctx context.Context, f *catalog.RoutineDescriptor) (restore func() error, err error) {
+	if !f.SecurityDefiner && len(f.Config) == 0 {
+		return func() error { return nil }, nil
+	}
 	var undo []func() error
 	restore = func() (err error) {
 		for i := len(undo) - 1; i >= 0; i-- {
@@ -206,7 +219,7 @@ func (x *statementRunner) callProcedure(ctx context.Context, r *run, w ResultWri
 		return tag, failedBlockError()
 	}
 	inner := r.text == nil && r.portal == nil
-	ends := !inner && !t.phase.shared() && t.pipeline.executed <= 1
+	ends := r.ends || !inner && !t.phase.shared() && t.pipeline.executed <= 1
 	if !inner {
 		if !t.phase.shared() {
 			t.forgetUnused()

@@ -77,6 +77,7 @@ type run struct {
 	unguarded bool // the caller answers for schema changes
 	executing bool // a statement that runs meanwhile is one of its functions and triggers
 	nested    bool // a plan that is being executed has called a function that runs it: that plan is restarted, not this one
+	ends      bool // a CALL within a procedure that may end transactions
 	latest    bool // it may read the latest value without a snapshot: no other statement follows
 
 	maxRows   int  // rows of this pull, 0 for all, keepRows for none
@@ -91,6 +92,7 @@ type run struct {
 	start             percolator.Savepoint
 	pending           pendingMark // at start
 	delivered         deliveryMark
+	deferred          executor.DeferredMark
 	restarts, retries int
 
 	runtime executor.Runtime
@@ -148,6 +150,7 @@ type statementRunner struct {
 	hop      uint8     // of the session's changes; see executor.Runtime
 	last     bool      // the transaction is an optimistic one that ends with the plan that runs: its commit checks unique keys
 	inputs   types.Row // of the plan that runs, unless that keeps its own
+	changed  uint64    // rows, by all plans that have run
 }
 
 // execute runs a statement under its policy, or goes on with one that was suspended. It is the only loop that attempts a
@@ -302,6 +305,7 @@ func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) 
 		r.tag, err = r.copy.run(ctx)
 		return err
 	case r.plan == nil:
+		x.warnings.to = w
 		x.beginResult(r, w)
 		q := request{w: w, formats: r.formats, simple: r.announce, text: r.source()}
 		if class := x.audit.class(r.tree); class != "" {
@@ -321,6 +325,7 @@ func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) 
 	}
 	if r.locks = !r.plan.ReadOnly && x.tx.txn.Pessimistic(); r.locks && r.restarts == 0 {
 		r.start, r.pending, r.delivered = x.tx.txn.Savepoint(), x.tx.pending.mark(), x.tx.markDelivered()
+		r.deferred = x.tx.deferred.Mark()
 	}
 	x.beginResult(r, w)
 	if r.locks && r.maxRows != 0 { // What is sent in parts is run to its end first: no part could be revoked.
@@ -389,6 +394,7 @@ func (x *statementRunner) finishPlan(r *run) error {
 	}
 	for table, rows := range r.runner.Written() {
 		x.tx.guard.Writes(table, rows) // For statistics.
+		x.changed += uint64(rows)
 	}
 	x.deps.Metrics.Statements.of(r.plan.Tag).Inc()
 	return r.close()
@@ -459,6 +465,7 @@ func (x *statementRunner) undo(r *run) {
 	x.tx.txn.RestartStatement(r.start)
 	x.tx.pending.rollbackTo(r.pending, x.env.Memory)
 	x.tx.forgetDeliveredSince(r.delivered)
+	x.tx.deferred.RollbackTo(r.deferred)
 }
 
 // backoff waits before another attempt, longer each time, and reports whether there is one.

@@ -257,7 +257,7 @@ func (s *Session) connect(ctx context.Context) {
 	}
 	s.info = info{
 		identity: &s.identity, settings: s.settings, tx: tx, acting: &s.acting, notifications: &s.notifications, audit: &s.audit,
-		backends: backends{deps: deps, own: s.identity.key, tx: tx, warnings: &s.warnings},
+		backends: backends{deps: deps, own: s.identity.key, tx: tx, warnings: &s.warnings}, procedural: &s.commands.procedural,
 	}
 	s.view = systemView{identity: &s.identity, acting: &s.acting, deps: deps, settings: s.settings, env: env, warnings: &s.warnings,
 		statements: &s.statements, portals: &s.portals}
@@ -266,7 +266,7 @@ func (s *Session) connect(ctx context.Context) {
 		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals, notifications: &s.notifications,
 		acting: &s.acting, audit: &s.audit, cursors: deps.Cursors, guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
-	s.tx.deferred = executor.NewDeferredKeys(&s.memory)
+	s.tx.deferred = executor.NewDeferred(&s.memory)
 	s.tx.advisory.session = s
 	s.tx.guard.Session = s.identity.key.PID
 	s.tx.guard.Temporary = deps.Catalog.NewTemporary(s.identity.key.PID)
@@ -309,6 +309,7 @@ func (s *Session) connect(ctx context.Context) {
 		tx: tx, plans: &s.plans, portals: &s.portals, runner: &s.runner, commands: &s.commands, cursors: &s.commands.cursors,
 		settings: s.settings, env: env, warnings: &s.warnings,
 	}
+	s.tx.triggers = &s.commands.procedural
 	s.commands.routines = routines{h: &s.commands.procedural, settings: s.settings, acting: &s.acting}
 	env.Routines = &s.commands.routines
 	tx.showModes()

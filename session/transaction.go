@@ -40,7 +40,8 @@ type transaction struct {
 	shown   shown
 	claimed memory.Account // of the rows that were delivered to the open transaction
 	// deferred are the checks of constraints that wait for the commit.
-	deferred *executor.DeferredKeys
+	deferred *executor.Deferred
+	triggers executor.TriggerRunner
 	views    uint64       // how many schemas statements have been planned under
 	reader   latestReader // of statements without snapshot
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // The views of information_schema beside those on tables, views and privileges. What percodb has nothing of (foreign data, transforms,
-// triggers, generated columns, functions with a body in SQL) has a view without rows.
+// generated columns, functions with a body in SQL) has a view without rows.
 
 // informationRows maps views to what computes their rows, as rowsFunctions does.
 func informationRows() map[string]func(*scan) error {
@@ -33,6 +33,8 @@ func informationRows() map[string]func(*scan) error {
 		"information_schema.sql_implementation_info":               implementationRows,
 		"information_schema.sql_parts":                             partRows,
 		"information_schema.sql_sizing":                            sizingRows,
+		"information_schema.triggered_update_columns":              triggerColumnRows,
+		"information_schema.triggers":                              triggerInfoRows,
 		"information_schema.udt_privileges":                        typePrivilegeRows,
 		"information_schema.user_defined_types":                    userTypeRows,
 		"information_schema.view_column_usage":                     viewColumnRows,

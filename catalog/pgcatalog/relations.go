@@ -484,6 +484,9 @@ func constraintRows(s *scan) error {
 		return err
 	}
 	return s.each(func(t *catalog.TableDescriptor) error {
+		if err := s.triggerConstraintRows(t); err != nil {
+			return err
+		}
 		for _, c := range constraints(t) {
 			if c.key != nil {
 				if err := s.foreignKeyRow(t, c.key); err != nil {

@@ -51,10 +51,10 @@ func triggerRows(s *scan) error {
 		}
 		return s.emit(col{"oid", oid(g.OID)}, col{"tgrelid", oid(t.OID())}, col{"tgparentid", oid(g.Inherited)}, col{"tgname", text(g.Name)},
 			col{"tgfoid", oid(uint32(g.Function))}, col{"tgtype", types.Int(triggerType(g))}, col{"tgenabled", letter(byte(g.State))},
-			col{"tgisinternal", boolean(false)}, col{"tgconstrrelid", oid(uint32(0))}, col{"tgconstrindid", oid(uint32(0))}, col{"tgconstraint", oid(uint32(0))},
-			col{"tgdeferrable", boolean(false)}, col{"tginitdeferred", boolean(false)}, col{"tgnargs", types.Int(int64(len(g.Args)))},
+			col{"tgisinternal", boolean(false)}, col{"tgconstrrelid", oid(uint32(0))}, col{"tgconstrindid", oid(uint32(0))}, col{"tgconstraint", oid(g.ConstraintOID)},
+			col{"tgdeferrable", boolean(g.Deferrable)}, col{"tginitdeferred", boolean(g.Deferred)}, col{"tgnargs", types.Int(int64(len(g.Args)))},
 			col{"tgattr", vector(types.TInt2vector, columns)}, col{"tgargs", types.Bytes(args)}, col{"tgqual", optional(parenthesized(g.When))},
-			col{"tgoldtable", types.Null}, col{"tgnewtable", types.Null})
+			col{"tgoldtable", optional(g.OldTable)}, col{"tgnewtable", optional(g.NewTable)})
 	})
 }
 
@@ -84,6 +84,89 @@ func (o *Objects) TriggerDefinition(id types.OID, pretty bool) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// triggerConstraintRows are those of pg_constraint for the constraint triggers of a table.
+func (s *scan) triggerConstraintRows(t *catalog.TableDescriptor) error {
+	for i := range t.Triggers {
+		g := &t.Triggers[i]
+		if g.ConstraintOID == 0 {
+			continue
+		}
+		err := s.emit(
+			col{"oid", oid(g.ConstraintOID)}, col{"conname", text(g.Name)}, col{"connamespace", oid(schemaOID(s.Resolver, t.Schema))},
+			col{"contype", letter('t')}, col{"condeferrable", boolean(g.Deferrable)}, col{"condeferred", boolean(g.Deferred)},
+			col{"convalidated", boolean(true)}, col{"conrelid", oid(t.OID())}, col{"confupdtype", text(" ")}, col{"confdeltype", text(" ")},
+			col{"confmatchtype", text(" ")}, col{"conislocal", boolean(true)}, col{"connoinherit", boolean(true)},
+		)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// triggerInfoRows are those of information_schema.triggers: one for each event.
+func triggerInfoRows(s *scan) error {
+	type group struct {
+		event       catalog.TriggerEvents
+		row, before bool
+	}
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if len(t.Triggers) == 0 || !s.changes(t) {
+			return nil
+		}
+		order := map[group]int64{}
+		for i := range t.Triggers {
+			g := &t.Triggers[i]
+			for _, w := range triggerEventWords {
+				if g.Events&w.event == 0 || w.event == catalog.TriggerTruncate {
+					continue
+				}
+				at := group{w.event, g.Row, g.Before}
+				order[at]++
+				if err := s.triggerInfoRow(t, g, w.word, order[at]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func (s *scan) triggerInfoRow(t *catalog.TableDescriptor, g *catalog.TriggerDescriptor, event string, order int64) error {
+	condition := types.Null
+	if g.When != "" && s.access().Owns(t.OwnerOID()) {
+		condition = text(parenthesized(g.When))
+	}
+	return s.emit(
+		col{"trigger_catalog", text(s.database())}, col{"trigger_schema", text(t.Schema)}, col{"trigger_name", text(g.Name)},
+		col{"event_manipulation", text(event)}, col{"event_object_catalog", text(s.database())}, col{"event_object_schema", text(t.Schema)},
+		col{"event_object_table", text(t.Name)}, col{"action_order", types.Int(order)}, col{"action_condition", condition},
+		col{"action_statement", text(triggerAction(s.Resolver, g))}, col{"action_orientation", text(map[bool]string{true: "ROW", false: "STATEMENT"}[g.Row])},
+		col{"action_timing", text(map[bool]string{true: "BEFORE", false: "AFTER"}[g.Before])},
+		col{"action_reference_old_table", optional(g.OldTable)}, col{"action_reference_new_table", optional(g.NewTable)},
+	)
+}
+
+// triggerColumnRows are those of information_schema.triggered_update_columns.
+func triggerColumnRows(s *scan) error {
+	return s.eachTrigger(func(t *catalog.TableDescriptor, g *catalog.TriggerDescriptor) error {
+		for _, id := range g.Columns {
+			if !s.changes(t) {
+				return nil
+			}
+			err := s.emit(
+				col{"trigger_catalog", text(s.database())}, col{"trigger_schema", text(t.Schema)}, col{"trigger_name", text(g.Name)},
+				col{"event_object_catalog", text(s.database())}, col{"event_object_schema", text(t.Schema)}, col{"event_object_table", text(t.Name)},
+				col{"event_object_column", text(columnName(t, id))},
+			)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // triggerDefinition is the statement that makes a trigger. pretty leaves out what the search path makes superfluous.
@@ -124,7 +207,17 @@ func triggerDefinition(r catalog.Resolver, t *catalog.TableDescriptor, g *catalo
 	}
 	b.WriteString(keyword.QuoteIdent(t.Name))
 	if g.Constraint {
-		b.WriteString(" NOT DEFERRABLE INITIALLY IMMEDIATE")
+		b.WriteString(map[bool]string{true: " DEFERRABLE", false: " NOT DEFERRABLE"}[g.Deferrable])
+		b.WriteString(map[bool]string{true: " INITIALLY DEFERRED", false: " INITIALLY IMMEDIATE"}[g.Deferred])
+	}
+	if g.OldTable != "" || g.NewTable != "" {
+		b.WriteString(" REFERENCING")
+	}
+	if g.OldTable != "" {
+		b.WriteString(" OLD TABLE AS " + keyword.QuoteIdent(g.OldTable))
+	}
+	if g.NewTable != "" {
+		b.WriteString(" NEW TABLE AS " + keyword.QuoteIdent(g.NewTable))
 	}
 	b.WriteString(map[bool]string{true: " FOR EACH ROW", false: " FOR EACH STATEMENT"}[g.Row])
 	if when := g.When; when != "" {
@@ -133,7 +226,14 @@ func triggerDefinition(r catalog.Resolver, t *catalog.TableDescriptor, g *catalo
 		}
 		b.WriteString(" WHEN (" + when + ")")
 	}
-	b.WriteString(" EXECUTE FUNCTION " + functionName(r, types.OID(g.Function)) + "(")
+	b.WriteString(" " + triggerAction(r, g))
+	return b.String()
+}
+
+// triggerAction is what a trigger does, as the statement that makes it says.
+func triggerAction(r catalog.Resolver, g *catalog.TriggerDescriptor) string {
+	var b strings.Builder
+	b.WriteString("EXECUTE FUNCTION " + functionName(r, types.OID(g.Function)) + "(")
 	for i, a := range g.Args {
 		if i > 0 {
 			b.WriteString(", ")

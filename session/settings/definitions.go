@@ -83,6 +83,7 @@ func behaviourSettings() []*definition {
 		{name: "transaction_deferrable", ofTransaction: true, initial: "off", check: CheckBool, note: "Snapshots never wait here: no effect."},
 		{name: "default_transaction_deferrable", initial: "off", check: CheckBool, apply: applyDeferrable, note: "Snapshots never wait here: no effect."},
 		{name: "row_security", initial: "on", check: CheckBool, apply: applyRowSecurity, note: "Refuses statements that row level security would affect, if off."},
+		{name: "session_replication_role", super: true, initial: "origin", check: checkEnum("origin", "replica", "local"), apply: applyReplicationRole, note: "Sets the session's behavior for triggers and rewrite rules."},
 		{name: "plan_cache_mode", initial: "auto", check: checkEnum("auto", "force_generic_plan", "force_custom_plan"), apply: applyPlanCacheMode,
 			note: "Controls the planner's selection of custom or generic plan."},
 		{name: "percodb.dialect", initial: "postgresql", check: checkEnum("mysql", "postgresql"), apply: applyDialect, note: "Sets the language of the client's texts."},
@@ -305,6 +306,12 @@ func applyReadOnly(s *Settings, value string) error {
 
 func applyDeferrable(s *Settings, value string) error {
 	s.Modes.Deferrable = value == "on"
+	return nil
+}
+
+// applyReplicationRole decides which triggers are executed.
+func applyReplicationRole(s *Settings, value string) error {
+	s.Replica = value == "replica"
 	return nil
 }
 

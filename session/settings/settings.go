@@ -45,6 +45,7 @@ type Settings struct {
 	MySQL                                       bool     // the client's texts are MySQL's
 	BackslashStrings                            bool     // standard_conforming_strings is off
 	EscapeStringWarning                         bool     // warn of backslashes in strings then
+	Replica                                     bool     // ordinary triggers are not executed, and foreign keys not checked
 	RowSecurityOff                              bool     // statements that policies affect are refused
 	GenericPlans                                bool     // the values of an execution do not decide its plan
 	// MaxWorkers is max_parallel_workers, WorkersPerGather and ParallelSetupCost are the parameters of these names.

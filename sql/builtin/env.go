@@ -73,6 +73,7 @@ type SessionInfo interface {
 	// TxnID returns a number for the current transaction, for txid_current.
 	TxnID() int64
 	ServerStart() int64 // for pg_postmaster_start_time
+	TriggerDepth() int  // for pg_trigger_depth
 	// CancelBackend and TerminateBackend end a session's statement or the session, by its process id; false with a
 	// warning if there is none.
 	CancelBackend(pid int32) (bool, error)

@@ -77,6 +77,9 @@ func systemFuncs() []decl {
 		{sig: "pg_backend_pid() int4", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
 			return types.Int(int64(s.PID())), nil
 		})},
+		{sig: "pg_trigger_depth() int4", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
+			return types.Int(int64(s.TriggerDepth())), nil
+		})},
 		{sig: "pg_reload_conf() bool", flags: volatile, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
 			done, err := s.ReloadConfiguration()
 			return types.Bool(done), err
