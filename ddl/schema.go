@@ -178,8 +178,15 @@ func (r *run) withReferencing(ctx context.Context, tables []*catalog.TableDescri
 
 func (r *run) truncateOne(ctx context.Context, t *catalog.TableDescriptor, restart bool) error {
 	if restart {
-		for i := range t.Columns {
-			if err := r.restartSequence(ctx, t.Columns[i].Sequence); err != nil {
+		all, err := r.r.Relations(ctx)
+		if err != nil {
+			return err
+		}
+		for _, q := range all {
+			if q.Sequence == nil || q.Sequence.OwnerTable != t.ID {
+				continue
+			}
+			if err := r.restartSequence(ctx, q.ID); err != nil {
 				return err
 			}
 		}

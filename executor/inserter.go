@@ -62,7 +62,9 @@ func (in *Inserter) Enforce(refs *planner.References) {
 
 // Fire has the rows execute triggers: those after them when Flush is called.
 func (in *Inserter) Fire(g *planner.Triggers) {
-	in.triggers = newTriggers(&in.ex, in.writer.table, g, catalog.TriggerInsert)
+	if in.triggers = newTriggers(&in.ex, in.writer.table, g, catalog.TriggerInsert); in.triggers != nil {
+		in.triggers.sink = &in.writer.sink
+	}
 }
 
 // Begin executes the triggers before the statement.

@@ -99,6 +99,9 @@ func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.
 		w.keys, w.generated = k.ex.queueFor(rules), rules.Generated
 		k.writers[f.key.Child.ID] = w
 	}
+	if g != nil {
+		g.sink = &w.sink
+	}
 	for !f.ended {
 		err := k.ex.txn.AsideNow(ctx, func(r percolator.Reader) error { return f.find(ctx, r, eagerGroup) })
 		if err != nil {

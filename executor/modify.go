@@ -78,6 +78,9 @@ func (m *modify) Close() error {
 func (m *modify) next(ctx context.Context, run func(context.Context) error) (types.Row, error) {
 	if !m.done {
 		m.ex.countChanges()
+		if m.triggers != nil {
+			m.triggers.sink = &m.writer.sink
+		}
 		if err := m.triggers.begin(ctx); err != nil {
 			return nil, err
 		}

@@ -27,6 +27,9 @@ type TriggerCall struct {
 	Old, New types.Datum
 	// Deferred: no statement is being executed that has caused the event.
 	Deferred bool
+	// Settle writes what the statement has changed so far. It is called before a statement or a subtransaction of the function begins: these see
+	// the rows that have been processed. nil: all is written.
+	Settle func(ctx context.Context) error
 	// OldRows and NewRows are those of the statement, as far as the trigger names them.
 	OldRows, NewRows *RowList
 }
@@ -46,6 +49,8 @@ type triggers struct {
 	after  bool                    // there are triggers after rows
 	names  bool                    // a trigger names the rows of the statement
 	writes bool                    // there are triggers before rows
+	sink   *writeSink              // of the statement's changes of the table
+	settle func(ctx context.Context) error
 }
 
 // The columns of the queue before those of the rows.
@@ -87,7 +92,18 @@ func newTriggers(ex *execution, t *catalog.TableDescriptor, plan *planner.Trigge
 		g.writes = g.writes || t.Before && t.Row
 		g.names = g.names || t.OldTable != "" || t.NewTable != ""
 	}
+	if !ex.together { // Then no change sees those of others.
+		g.settle = g.settleRows
+	}
 	return g
+}
+
+// settleRows is TriggerCall.Settle.
+func (g *triggers) settleRows(ctx context.Context) error {
+	if g.sink == nil {
+		return nil
+	}
+	return g.sink.flush(ctx)
 }
 
 // release forgets a run.
@@ -131,6 +147,9 @@ func (g *triggers) run(ctx context.Context, t *planner.Trigger, event catalog.Tr
 		return types.Null, pgerror.New(pgerror.FeatureNotSupported, "triggers are not available here")
 	}
 	c := &TriggerCall{Table: g.table, Trigger: t, Row: g.plan.Row, Event: event, Old: old, New: new}
+	if t.Before && t.Row {
+		c.Settle = g.settle
+	}
 	if t.OldTable != "" {
 		c.OldRows = g.ex.fired.rows[firedRows{g.table.ID, event, false}]
 	}

@@ -66,6 +66,9 @@ func requireWritable(t *catalog.TableDescriptor, name ast.TableName) error {
 	case t.Kind == catalog.KindSequence:
 		return pgerror.New(pgerror.WrongObjectType, "cannot change sequence \"%s\"", t.Name).At(int(name.Pos))
 	case t.Kind == catalog.KindVirtual:
+		if t.Schema == "" {
+			return pgerror.New(pgerror.FeatureNotSupported, "relation \"%s\" cannot be the target of a modifying statement", t.Name)
+		}
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied: \"%s\" is a system catalog", t.Name).At(int(name.Pos))
 	case t.Materialized:
 		return pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", t.Name)

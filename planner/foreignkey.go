@@ -238,7 +238,7 @@ func (p *physical) references(t *catalog.TableDescriptor, changed []int, inserts
 	}
 	used := &References{Table: t}
 	for _, k := range all.Outgoing {
-		if inserts || touched(k.ChildOrdinals) {
+		if inserts || touched(k.ChildOrdinals) || k.Deferrable && touched(keyOrdinals(t)) { // A deferred check names the row by its key.
 			used.Outgoing = append(used.Outgoing, k)
 			p.dependOn(k.Parent)
 		}

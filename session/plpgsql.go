@@ -42,6 +42,8 @@ type procedural struct {
 	// transitions are what the statements of the trigger that is being executed may read; nil: nothing.
 	transitions *statementRows
 	triggers    int // that are being executed within each other
+	// settle is executor.TriggerCall.Settle of the trigger that is being executed; nil: there is nothing to do.
+	settle func(ctx context.Context) error
 }
 
 // Planned implements plpgsql.Plan.
@@ -143,6 +145,9 @@ func (h *procedural) Holds(ctx context.Context, p plpgsql.Plan) (bool, error) {
 
 // Begin implements plpgsql.Host. Functions that a plan calls keep its snapshot.
 func (h *procedural) Begin(ctx context.Context, readOnly bool) error {
+	if err := h.settleOuter(ctx); err != nil {
+		return err
+	}
 	if h.calls > 0 || readOnly {
 		return h.tx.begin(ctx)
 	}
@@ -192,6 +197,16 @@ func (h *procedural) nested() func() {
 	}
 }
 
+// settleOuter writes what the statement has changed that executes a trigger before a row.
+func (h *procedural) settleOuter(ctx context.Context) error {
+	if h.settle == nil {
+		return nil
+	}
+	settle := h.settle
+	h.settle = nil
+	return settle(ctx)
+}
+
 // Run implements plpgsql.Host.
 func (h *procedural) Run(ctx context.Context, p plpgsql.Plan, params types.Row, limit int, to plpgsql.Sink) (plpgsql.Result, error) {
 	defer h.nested()()
@@ -229,6 +244,9 @@ func (h *procedural) Command(ctx context.Context, tree ast.Statement, to plpgsql
 			return plpgsql.Result{}, err
 		}
 		return h.Run(ctx, p, nil, 0, to)
+	}
+	if err := h.settleOuter(ctx); err != nil {
+		return plpgsql.Result{}, err
 	}
 	defer h.nested()()
 	s := &rowSink{h: h, to: to}
@@ -328,6 +346,9 @@ func (h *procedural) Close(name string) error {
 
 // Savepoint implements plpgsql.Host.
 func (h *procedural) Savepoint(ctx context.Context) error {
+	if err := h.settleOuter(ctx); err != nil {
+		return err
+	}
 	if err := h.tx.begin(ctx); err != nil {
 		return err
 	}

@@ -58,6 +58,9 @@ func (h *procedural) RunTrigger(ctx context.Context, c *executor.TriggerCall) (d
 	}
 	defer h.enter()()
 	defer h.readTransitions(c)()
+	outer := h.settle
+	h.settle = c.Settle
+	defer func() { h.settle = outer }()
 	tr := &plpgsql.Trigger{
 		Row: c.Row, New: c.New, Old: c.Old,
 		Name: g.Name, When: "AFTER", Level: "STATEMENT", Op: eventNames[c.Event], Table: c.Table, Args: g.Args,

@@ -109,8 +109,9 @@ func (s *scan) triggerConstraintRows(t *catalog.TableDescriptor) error {
 // triggerInfoRows are those of information_schema.triggers: one for each event.
 func triggerInfoRows(s *scan) error {
 	type group struct {
-		event       catalog.TriggerEvents
-		row, before bool
+		event  catalog.TriggerEvents
+		row    bool
+		timing string
 	}
 	return s.each(func(t *catalog.TableDescriptor) error {
 		if len(t.Triggers) == 0 || !s.changes(t) {
@@ -123,7 +124,7 @@ func triggerInfoRows(s *scan) error {
 				if g.Events&w.event == 0 || w.event == catalog.TriggerTruncate {
 					continue
 				}
-				at := group{w.event, g.Row, g.Before}
+				at := group{w.event, g.Row, triggerTiming(g)}
 				order[at]++
 				if err := s.triggerInfoRow(t, g, w.word, order[at]); err != nil {
 					return err
@@ -144,7 +145,7 @@ func (s *scan) triggerInfoRow(t *catalog.TableDescriptor, g *catalog.TriggerDesc
 		col{"event_manipulation", text(event)}, col{"event_object_catalog", text(s.database())}, col{"event_object_schema", text(t.Schema)},
 		col{"event_object_table", text(t.Name)}, col{"action_order", types.Int(order)}, col{"action_condition", condition},
 		col{"action_statement", text(triggerAction(s.Resolver, g))}, col{"action_orientation", text(map[bool]string{true: "ROW", false: "STATEMENT"}[g.Row])},
-		col{"action_timing", text(map[bool]string{true: "BEFORE", false: "AFTER"}[g.Before])},
+		col{"action_timing", text(triggerTiming(g))},
 		col{"action_reference_old_table", optional(g.OldTable)}, col{"action_reference_new_table", optional(g.NewTable)},
 	)
 }
@@ -177,14 +178,7 @@ func triggerDefinition(r catalog.Resolver, t *catalog.TableDescriptor, g *catalo
 		b.WriteString("CONSTRAINT ")
 	}
 	b.WriteString("TRIGGER " + keyword.QuoteIdent(g.Name))
-	switch {
-	case g.Instead:
-		b.WriteString(" INSTEAD OF ")
-	case g.Before:
-		b.WriteString(" BEFORE ")
-	default:
-		b.WriteString(" AFTER ")
-	}
+	b.WriteString(" " + triggerTiming(g) + " ")
 	first := true
 	for _, w := range triggerEventWords {
 		if g.Events&w.event == 0 {
@@ -228,6 +222,17 @@ func triggerDefinition(r catalog.Resolver, t *catalog.TableDescriptor, g *catalo
 	}
 	b.WriteString(" " + triggerAction(r, g))
 	return b.String()
+}
+
+// triggerTiming is when a trigger is executed.
+func triggerTiming(g *catalog.TriggerDescriptor) string {
+	switch {
+	case g.Instead:
+		return "INSTEAD OF"
+	case g.Before:
+		return "BEFORE"
+	}
+	return "AFTER"
 }
 
 // triggerAction is what a trigger does, as the statement that makes it says.
