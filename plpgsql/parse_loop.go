@@ -85,7 +85,6 @@ func (p *parser) forLoop(label string) stmt {
 	}
 	s := &forQueryStmt{place: at, label: label, into: v.targets}
 	s.query = p.sqlText(text, start)
-	s.query.cursor = true
 	p.needRows(&v)
 	s.body = p.loopBody(label)
 	return s
