@@ -73,7 +73,7 @@ func (m constraintModes) clone() constraintModes {
 // SetAll is SET CONSTRAINTS ALL.
 func (d *Deferred) SetAll(deferred bool) { d.modes = constraintModes{all: &deferred} }
 
-// Set is SET CONSTRAINTS of one constraint or trigger, which is deferrable.
+// Set is SET CONSTRAINTS of one constraint, which is deferrable.
 func (d *Deferred) Set(oid uint32, deferred bool) {
 	if d.modes.byOID == nil {
 		d.modes.byOID = map[uint32]bool{}
@@ -86,7 +86,7 @@ func (d *Deferred) defersLate(ix *catalog.IndexDescriptor) bool {
 	return ix.Deferrable && d.defers(ix.OID, ix.Deferred)
 }
 
-// defers reports whether a deferrable constraint or trigger is deferred at present.
+// defers reports whether the checks of a deferrable constraint are deferred at present.
 func (d *Deferred) defers(oid uint32, initially bool) bool {
 	if d == nil {
 		return false
