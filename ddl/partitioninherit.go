@@ -292,6 +292,11 @@ func (r *run) inheritTrigger(ctx context.Context, t, parent *catalog.TableDescri
 		return err
 	}
 	own.OID, own.Inherited, own.Comment, own.Columns = uint32(id), g.OID, "", nil
+	if g.ConstraintOID != 0 {
+		if own.ConstraintOID, err = r.newOID(ctx); err != nil {
+			return err
+		}
+	}
 	for _, id := range g.Columns {
 		own.Columns = append(own.Columns, mapColumn(parent, id, t))
 	}

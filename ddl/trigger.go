@@ -144,6 +144,12 @@ func (r *run) trigger(ctx context.Context, t *catalog.TableDescriptor, n *ast.Cr
 	if g.Events&catalog.TriggerTruncate != 0 && g.Row {
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "TRUNCATE FOR EACH ROW triggers are not supported")
 	}
+	switch {
+	case len(n.Transition) > 0 && t.IsPartitioned():
+		return nil, pgerror.Unsupported("a trigger with transition tables of a partitioned table", "Create it for each partition.")
+	case len(n.Transition) > 0 && t.PartitionOf != nil && g.Row:
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "ROW triggers with transition tables are not supported on partitions")
+	}
 	for _, x := range n.Transition {
 		if err := transition(g, n, x); err != nil {
 			return nil, err

@@ -175,15 +175,17 @@ func (c *schemaCommands) truncateFires(ctx context.Context, tree ast.Statement) 
 	if err := c.tx.begin(ctx); err != nil {
 		return false, err
 	}
-	if n.Cascade {
-		all, err := c.tx.resolver.Relations(ctx)
-		return slices.ContainsFunc(all, (*catalog.TableDescriptor).FiresTruncate), err
-	}
+	within := n.Cascade // Other tables are emptied as well.
 	for _, name := range n.Tables {
 		t, err := c.tx.resolver.Relation(ctx, name.Schema, name.Name)
 		if err != nil || t != nil && t.FiresTruncate() {
 			return err == nil, err
 		}
+		within = within || t != nil && t.IsPartitioned()
 	}
-	return false, nil
+	if !within {
+		return false, nil
+	}
+	all, err := c.tx.resolver.Relations(ctx)
+	return slices.ContainsFunc(all, (*catalog.TableDescriptor).FiresTruncate), err
 }
