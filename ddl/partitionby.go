@@ -66,7 +66,7 @@ func (b *builder) partitionKey(ctx context.Context, strategy catalog.PartitionSt
 	if name != "" {
 		ord := b.t.ColumnNamed(name)
 		switch {
-		case slices.Contains(systemColumns, name):
+		case slices.Contains(catalog.SystemColumns, name):
 			return key, pgerror.New(invalidObjectDefinition, "cannot use system column %q in partition key", name).At(c.Position())
 		case ord < 0:
 			return key, pgerror.New(pgerror.UndefinedColumn, "column %q named in partition key does not exist", name).At(c.Position())
