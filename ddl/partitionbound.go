@@ -199,7 +199,7 @@ func (r *run) boundText(d types.Datum, typ types.Type) string {
 	return builtin.QuoteLiteral(text)
 }
 
-// siblingBounds are the bounds of the partitions of parent, without one of them.
+// siblings are the partitions of a table, with their bounds.
 type siblings struct {
 	parts  []*catalog.TableDescriptor
 	bounds *partition.Bounds
