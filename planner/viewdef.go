@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
@@ -147,7 +148,7 @@ func (v *viewPrinter) bound(sc *scope, e ast.Expr, x expr.Scalar) {
 	if !ok || ownSyntax(e) {
 		text = e.String()
 	}
-	v.texts[e] = text
+	v.texts[e] = pgcatalog.WithTextSearchNames(v.r, text)
 }
 
 // ownSyntax reports whether an expression calls a function that is not written as a call everywhere, or that of a user, whose schema is written.

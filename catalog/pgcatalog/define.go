@@ -76,7 +76,7 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 	if ix.Where != nil {
 		b.WriteString(" WHERE " + exprText(ix.Where, pretty))
 	}
-	return withTextSearchNames(r, b.String())
+	return WithTextSearchNames(r, b.String())
 }
 
 // includeClause is INCLUDE of an index.
@@ -168,7 +168,7 @@ func indexExpressions(r catalog.Resolver, t *catalog.TableDescriptor, ix *catalo
 			all = append(all, c.Expr.Full)
 		}
 	}
-	return optional(withTextSearchNames(r, strings.Join(all, ", ")))
+	return optional(WithTextSearchNames(r, strings.Join(all, ", ")))
 }
 
 // indexPredicate is pg_index.indpred.
@@ -176,7 +176,7 @@ func indexPredicate(r catalog.Resolver, ix *catalog.IndexDescriptor) types.Datum
 	if ix.Where == nil {
 		return types.Null
 	}
-	return text(withTextSearchNames(r, ix.Where.Full))
+	return text(WithTextSearchNames(r, ix.Where.Full))
 }
 
 // classOf is the operator class of a key.

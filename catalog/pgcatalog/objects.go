@@ -218,7 +218,7 @@ func (o *Objects) IndexDefinition(id types.OID, column int, pretty bool) (string
 	if column < 0 || column > len(ids) {
 		return "", true
 	}
-	return withTextSearchNames(r, keyDefinition(t, ids[column-1], pretty)), true
+	return WithTextSearchNames(r, keyDefinition(t, ids[column-1], pretty)), true
 }
 
 // ConstraintDefinition implements builtin.Catalog.

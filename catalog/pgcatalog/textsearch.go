@@ -185,11 +185,11 @@ func (o *Objects) TextSearchOID(t types.OID, text string) (types.OID, error) {
 	return 0, pgerror.New(pgerror.UndefinedObject, "%s \"%s\" does not exist", catalog.TextSearchKind(t), text)
 }
 
-// textSearchNumber is a configuration or dictionary of a user in the printed expression of an index, which has its number.
+// textSearchNumber is a configuration or dictionary of a user in a printed expression, which has its number.
 var textSearchNumber = regexp.MustCompile(`'(\d+)'::reg(config|dictionary)\b`)
 
-// withTextSearchNames returns the printed expression of an index with the names of text search objects that users have defined.
-func withTextSearchNames(r catalog.Resolver, text string) string {
+// WithTextSearchNames returns a printed expression with the names of text search objects that users have defined.
+func WithTextSearchNames(r catalog.Resolver, text string) string {
 	if len(r.TextSearch().All()) == 0 {
 		return text
 	}
