@@ -44,6 +44,8 @@ type Request struct {
 
 // Options of New.
 type Options struct {
+	// Database is the OID of the session's database, which has locks of its own.
+	Database uint32
 	DB     *percolator.DB
 	Graph  waitgraph.Graph // of the store's waits; nil: deadlocks through several kinds of locks are not found
 	Memory *memory.Account // the session's
@@ -135,7 +137,7 @@ func (l *Locks) lock(ctx context.Context, r *Request) (*lock, error) {
 	if err := l.opts.Memory.Grow(lockBytes); err != nil {
 		return nil, err
 	}
-	hold, err := l.opts.DB.Hold(ctx, catalog.AdvisoryKey(r.Key.High, r.Key.Low, r.Key.Pair), l.options(ctx, r))
+	hold, err := l.opts.DB.Hold(ctx, catalog.AdvisoryKey(l.opts.Database, r.Key.High, r.Key.Low, r.Key.Pair), l.options(ctx, r))
 	if err != nil {
 		l.opts.Memory.Shrink(lockBytes)
 		return nil, err

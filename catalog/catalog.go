@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -55,13 +56,29 @@ func (o Options) ensureDefaults() Options {
 	return o
 }
 
-// Catalog is the schema of one store. Safe for concurrent use.
+// Catalog is the schema of one database of a store. Safe for concurrent use.
 type Catalog struct {
+	*store
+	database uint32 // its OID
+	space    space
+
+	current atomic.Pointer[published] // nil: not known; see refresh
+	mu      struct {
+		sync.Mutex
+		recent map[uint64]recentSnapshot // the last few, by version
+		last   *schemaSnapshot           // the one read last
+	}
+	connections connections
+}
+
+// store is what the databases of a store share.
+type store struct {
 	db   *percolator.DB
 	opts Options
 
-	current atomic.Pointer[published] // nil: not known; see refresh
-	// committing counts schema changes that are ready to commit and not yet published; while it is not 0, current may be
+	// inForce is the newest known version; see settled.
+	inForce atomic.Pointer[versionSince]
+	// committing counts schema changes that are ready to commit and not yet published; while it is not 0, inForce may be
 	// outdated.
 	committing atomic.Int32
 	gate       gate
@@ -82,40 +99,45 @@ type Catalog struct {
 		sync.Mutex
 		value []byte // nil: not read yet
 	}
-
-	mu struct {
+	databases struct {
 		sync.Mutex
-		recent map[uint64]recentSnapshot // the last few, by version
-		last   *schemaSnapshot           // the one read last
+		open map[uint32]*Catalog // by OID
 	}
 }
 
-// published is the newest known schema: the one in force for every transaction that starts at or
+// published is the newest known schema of a database: the one in force for every transaction that starts at or
 // after since, until it is replaced.
 type published struct {
 	*schemaSnapshot
 	since tso.Timestamp
 }
 
+// versionSince is the version of the schema, of all databases, that is in force since a timestamp.
+type versionSince struct {
+	version uint64
+	since   tso.Timestamp
+}
+
 // keepSnapshots is the number of versions kept for transactions older than the newest.
 const keepSnapshots = 8
 
-// New opens the catalog of a store and initializes it in a new store. Close it before db. It returns a *FormatError if
-// another version of percodb wrote it.
+// New opens the catalog of a store's first database and initializes it in a new store; Database opens those of others. Close it before
+// db. It returns a *FormatError if another version of percodb wrote it.
 func New(ctx context.Context, db *percolator.DB, opts Options) (*Catalog, error) {
-	c := &Catalog{db: db, opts: opts.ensureDefaults(), changing: make(chan struct{}, 1), granting: make(chan struct{}, 1)}
+	st := &store{db: db, opts: opts.ensureDefaults(), changing: make(chan struct{}, 1), granting: make(chan struct{}, 1)}
+	st.databases.open = map[uint32]*Catalog{}
+	c := st.open(FirstDatabase)
 	c.changing <- struct{}{}
 	c.granting <- struct{}{}
 	c.ids = block{catalog: c, key: keyIDs, first: firstUserOID, size: idBlock}
 	c.rowIDs = block{catalog: c, key: keyRowIDs, first: 1, size: rowIDBlock}
 	c.sequences = sequences{catalog: c}
 	c.stats = statsCache{catalog: c}
-	c.mu.recent = map[uint64]recentSnapshot{}
 	c.gate.mu.tables = map[uint64]*tableGate{}
 	if err := c.bootstrap(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.refresh(ctx); err != nil {
+	if err := c.refresh(ctx); err != nil && !errors.Is(err, ErrNoDatabase) {
 		return nil, err
 	}
 	if c.opts.Shared {
@@ -148,22 +170,23 @@ func (c *Catalog) bootstrap(ctx context.Context) error {
 		case "":
 		case formatVersion:
 			return nil
-		case formatWithoutLateKeys, formatWithoutKeys, formatWithoutCollations, formatWithoutPolicies:
-			return txn.Put(keyFormat, []byte(formatVersion))
+		case formatWithoutDatabases, formatWithoutKeys, formatWithoutCollations, formatWithoutPolicies:
+			return c.addDatabases(ctx, txn)
 		case formatWithoutRoles:
-			return c.addRoles(ctx, txn)
+			if err := c.addRoles(ctx, txn); err != nil {
+				return err
+			}
+			return c.addDatabases(ctx, txn)
 		default:
 			return &FormatError{Found: string(format), Want: formatVersion}
 		}
-		if err := txn.Put(keyFormat, []byte(formatVersion)); err != nil {
+		if err := putSchemas(txn, c.space); err != nil {
 			return err
 		}
-		for name, id := range map[string]uint64{PublicSchema: publicOID, SystemSchema: systemOID, InformationSchema: informationOID} {
-			if err := txn.Put(schemaKey(name), encode(schemaRecord{ID: id})); err != nil {
-				return err
-			}
+		if err := putNumber(txn, keyVersion, 1); err != nil {
+			return err
 		}
-		return putNumber(txn, keyVersion, 1)
+		return c.addDatabases(ctx, txn)
 	})
 }
 
@@ -183,10 +206,7 @@ func (c *Catalog) addRoles(ctx context.Context, txn *percolator.Txn) error {
 	if err := txn.Put(idKey(wordRole, next), encode(role)); err != nil {
 		return err
 	}
-	if err := putNumber(txn, keyVersion, next+1); err != nil {
-		return err
-	}
-	return txn.Put(keyFormat, []byte(formatVersion))
+	return putNumber(txn, keyVersion, next+1)
 }
 
 // retry runs f in a new transaction and commits it, until it does not conflict. The error is never that of an unknown outcome: the
@@ -227,7 +247,7 @@ func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *schemaSnapsho
 	case txn.Wrote():
 		own = c.beneath(txn.ReadTS())
 	case c.opts.Shared:
-		if s := c.version.at(txn.ReadTS()); s != nil {
+		if s := c.version.at(txn.ReadTS()).of(c); s != nil {
 			return s, nil
 		}
 	default:
@@ -241,6 +261,9 @@ func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *schemaSnapsho
 		s, err = c.look(ctx, r, own)
 		return err
 	})
+	if err == nil && !txn.Wrote() && !c.opts.Shared {
+		c.adopt(s)
+	}
 	return s, err
 }
 
@@ -250,17 +273,33 @@ func (c *Catalog) settled() *published {
 	if c.committing.Load() != 0 {
 		return nil
 	}
-	return c.current.Load()
+	p := c.current.Load()
+	if f := c.inForce.Load(); p == nil || f == nil || p.version != f.version {
+		return nil
+	}
+	return p
+}
+
+// adopt publishes s, which was read from the store, if its version is the one in force: a change of another database, or of what they share,
+// has published only its own.
+func (c *Catalog) adopt(s *schemaSnapshot) {
+	if f := c.inForce.Load(); f != nil && f.version == s.version {
+		c.publish(s, f.since)
+	}
 }
 
 // Latest returns a schema for a statement that reads without a timestamp, or nil if the statement needs a transaction.
 // InForce reports afterwards whether the schema was in force for what was read.
 func (c *Catalog) Latest() Resolver {
 	if c.opts.Shared {
-		if h := c.version.held.Load(); h != nil {
-			return h.schemaSnapshot
+		s := c.version.held.Load().of(c)
+		if s == nil {
+			s = c.lease.seen.Load().of(c)
 		}
-		return c.lease.seen.Load().schemaSnapshot
+		if s == nil {
+			return nil
+		}
+		return s
 	}
 	if p := c.settled(); p != nil {
 		return p.schemaSnapshot
@@ -281,8 +320,8 @@ func (c *Catalog) InForce(ctx context.Context, r Resolver) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if s := c.version.at(now); s != nil {
-			return s.version == r.Version(), nil
+		if h := c.version.at(now); h != nil {
+			return h.version == r.Version(), nil
 		}
 	}
 	version, err := getNumber(ctx, c.db.Latest(), keyVersion)
@@ -328,8 +367,8 @@ type beneath struct {
 // beneath returns the committed schema as of a timestamp.
 func (c *Catalog) beneath(ts tso.Timestamp) beneath {
 	if c.opts.Shared {
-		if s := c.version.at(ts); s != nil {
-			return beneath{version: s.version}
+		if h := c.version.at(ts); h != nil {
+			return beneath{version: h.version}
 		}
 	} else if p := c.settled(); p != nil && ts >= p.since {
 		return beneath{version: p.version}
@@ -372,6 +411,13 @@ func (c *Catalog) publish(s *schemaSnapshot, since tso.Timestamp) {
 	for {
 		old := c.current.Load()
 		if old != nil && old.since >= since || c.current.CompareAndSwap(old, next) {
+			break
+		}
+	}
+	version := &versionSince{version: s.version, since: since}
+	for {
+		old := c.inForce.Load()
+		if old != nil && old.since >= since || c.inForce.CompareAndSwap(old, version) {
 			return
 		}
 	}

@@ -36,6 +36,7 @@ type Change struct {
 	tried      []uint64 // those to be shut, also if that has failed: there may be something to open
 	touched    []touch  // the tables of which the transaction wrote the descriptor
 	created    []uint64 // those among touched that are new
+	gone     []*Catalog // of databases that the transaction drops
 	// versions are those that the transaction has given the schema, undone ones included.
 	versions []uint64
 	markers  *markers        // of closed tables (Shared only)
@@ -96,6 +97,9 @@ func (g *Guard) ChangeTemporary(context.Context) (*Change, error) {
 
 // Changed reports whether the transaction has changed more of the schema than temporary relations.
 func (g *Guard) Changed() bool { return g.change != nil && !g.change.local }
+
+// space is where the objects of the guarded transaction's database are.
+func (ch *Change) space() space { return ch.catalog.space }
 
 func (g *Guard) newChange() *Change {
 	return &Change{catalog: g.catalog, markers: newMarkers(g.catalog), session: g.Session, temporary: g.Temporary}
@@ -247,10 +251,10 @@ func (ch *Change) Create(ctx context.Context, t *TableDescriptor) error {
 	ch.touch(t)
 	ch.wrote.relation(t.ID)
 	ch.created = append(ch.created, t.ID)
-	if err := ch.txn.Insert(nameKey(t.Schema, t.Name), encode(t.ID)); err != nil {
+	if err := ch.txn.Insert(ch.space().nameKey(t.Schema, t.Name), encode(t.ID)); err != nil {
 		return err
 	}
-	return ch.txn.Insert(idKey(wordRelation, t.ID), encode(t))
+	return ch.txn.Insert(ch.space().idKey(wordRelation, t.ID), encode(t))
 }
 
 // Update replaces the descriptor old by t, which has its ID. If exclusive is set, writers planned under old must not
@@ -265,19 +269,24 @@ func (ch *Change) Update(ctx context.Context, old, t *TableDescriptor, exclusive
 	}
 	t.Version = version
 	ch.wrote.relation(t.ID)
+	if len(t.Observers) > len(old.Observers) {
+		if err := ch.observe(ctx); err != nil {
+			return err
+		}
+	}
 	if exclusive {
 		ch.touch(old)
 		t.WriterVersion = version
 	}
 	if old.Schema != t.Schema || old.Name != t.Name {
-		if err := ch.txn.Delete(nameKey(old.Schema, old.Name)); err != nil {
+		if err := ch.txn.Delete(ch.space().nameKey(old.Schema, old.Name)); err != nil {
 			return err
 		}
-		if err := ch.txn.Insert(nameKey(t.Schema, t.Name), encode(t.ID)); err != nil {
+		if err := ch.txn.Insert(ch.space().nameKey(t.Schema, t.Name), encode(t.ID)); err != nil {
 			return err
 		}
 	}
-	return ch.txn.Put(idKey(wordRelation, t.ID), encode(t))
+	return ch.txn.Put(ch.space().idKey(wordRelation, t.ID), encode(t))
 }
 
 // Drop removes a relation with its statistics and its sequence value.
@@ -290,7 +299,7 @@ func (ch *Change) Drop(ctx context.Context, t *TableDescriptor) error {
 	}
 	ch.touch(t)
 	ch.wrote.relation(t.ID)
-	for _, key := range [][]byte{nameKey(t.Schema, t.Name), idKey(wordRelation, t.ID), idKey(wordStats, t.ID)} {
+	for _, key := range [][]byte{ch.space().nameKey(t.Schema, t.Name), ch.space().idKey(wordRelation, t.ID), idKey(wordStats, t.ID)} {
 		if err := ch.txn.Delete(key); err != nil {
 			return err
 		}
@@ -311,7 +320,7 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 		ch.temporary.put(tableID, next)
 		return own.NextIndexID, nil
 	}
-	key := idKey(wordRelation, tableID)
+	key := ch.space().idKey(wordRelation, tableID)
 	version, err := ch.NewID(ctx)
 	if err != nil {
 		return 0, err
@@ -378,7 +387,7 @@ func (ch *Change) CreateSchema(ctx context.Context, name string, o Owned) error 
 		return err
 	}
 	ch.wrote.schema(name)
-	return ch.txn.Insert(schemaKey(name), encode(schemaRecord{ID: id, Owned: o}))
+	return ch.txn.Insert(ch.space().schemaKey(name), encode(schemaRecord{ID: id, Owned: o}))
 }
 
 // DropSchema removes a schema, which must be empty.
@@ -387,7 +396,7 @@ func (ch *Change) DropSchema(ctx context.Context, name string) error {
 		return err
 	}
 	ch.wrote.schema(name)
-	return ch.txn.Delete(schemaKey(name))
+	return ch.txn.Delete(ch.space().schemaKey(name))
 }
 
 // CommentSchema sets a schema's comment.
@@ -430,8 +439,12 @@ func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error)
 	case err == nil && commitTS != 0 && ch.final != nil:
 		ch.catalog.remember(ch.final, beneath{})
 		ch.catalog.publish(ch.final, commitTS)
+		for _, dropped := range ch.gone {
+			dropped.forget()
+		}
 	case errkind.Of(err) == errkind.Undetermined:
 		ch.catalog.current.Store(nil) // Until then every transaction asks the store itself.
+		ch.catalog.inForce.Store(nil)
 		if err := ch.catalog.refresh(ctx); err != nil {
 			ch.catalog.opts.Logger.Warn("schema not known after a lost commit", "err", err)
 		}

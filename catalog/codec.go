@@ -11,10 +11,10 @@ import (
 // formatVersion is the layout of the catalog's keys and values: docs/format/catalog.md.
 const (
 	formatVersion = "6"
-	// formatWithoutLateKeys is the layout before, in which all unique keys were checked as rows are written, NULLs were distinct in them, and no table
-	// had partitions. An older server would not check others, make other keys of indexes in which NULLs are equal, and store any row in a partition,
-	// or in a partitioned table itself.
-	formatWithoutLateKeys = "5"
+	// formatWithoutDatabases is the layout before, of a store with one database, in which all unique keys were checked as rows are written, NULLs were
+	// distinct in them, and no table had partitions. An older server would let clients of all databases into that one, would not check keys later, make
+	// other keys of indexes in which NULLs are equal, and store any row in a partition, or in a partitioned table itself.
+	formatWithoutDatabases = "5"
 	// formatWithoutKeys is the layout before that, in which no table had foreign keys or generated columns, and indexes had columns of all rows as keys. An older server would
 	// not obey them, or not maintain other indexes.
 	formatWithoutKeys = "4"

@@ -163,10 +163,10 @@ func FindType(r Resolver, schema, name string) types.Type {
 }
 
 // readTypes reads the user-defined types, which the linker completes. They are those of last if no record has changed.
-func readTypes(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (*definedTypes, error) {
+func readTypes(ctx context.Context, r percolator.Reader, of space, last *schemaSnapshot) (*definedTypes, error) {
 	var stored []byte
 	var ends []int
-	err := scan(ctx, r, wordType, func(_, value []byte) error {
+	err := scanSpan(ctx, r, of.span(wordType), func(_, value []byte) error {
 		stored = append(append(stored, value...), '\n')
 		ends = append(ends, len(stored))
 		return nil
@@ -245,7 +245,7 @@ func (ch *Change) PutType(ctx context.Context, d *TypeDescriptor) (err error) {
 		}
 	}
 	ch.wrote.typ(d.ID)
-	return ch.txn.Put(idKey(wordType, d.ID), encode(d))
+	return ch.txn.Put(ch.space().idKey(wordType, d.ID), encode(d))
 }
 
 // DropType removes a type, which nothing may use any more.
@@ -254,7 +254,7 @@ func (ch *Change) DropType(ctx context.Context, d *TypeDescriptor) error {
 		return err
 	}
 	ch.wrote.typ(d.ID)
-	return ch.txn.Delete(idKey(wordType, d.ID))
+	return ch.txn.Delete(ch.space().idKey(wordType, d.ID))
 }
 
 // Made reports whether the guarded transaction itself has given the schema a version.

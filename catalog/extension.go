@@ -108,9 +108,9 @@ func (x *Extensions) typeNamed(schema, name string) types.Type {
 }
 
 // loadExtensions reads the installed extensions. They are those of last if nothing has changed.
-func loadExtensions(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (*Extensions, error) {
+func loadExtensions(ctx context.Context, r percolator.Reader, of space, last *schemaSnapshot) (*Extensions, error) {
 	all := NewExtensions()
-	err := scan(ctx, r, wordExtension, func(key, value []byte) error {
+	err := scanSpan(ctx, r, of.span(wordExtension), func(key, value []byte) error {
 		d := new(ExtensionDescriptor)
 		if err := decode(key, value, d); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (ch *Change) PutExtension(ctx context.Context, d *ExtensionDescriptor) erro
 		return err
 	}
 	ch.wrote.extensions = true
-	return ch.txn.Put(idKey(wordExtension, d.ID), encode(d))
+	return ch.txn.Put(ch.space().idKey(wordExtension, d.ID), encode(d))
 }
 
 // DropExtension removes an extension, which nothing may use any more.
@@ -144,7 +144,7 @@ func (ch *Change) DropExtension(ctx context.Context, d *ExtensionDescriptor) err
 		return err
 	}
 	ch.wrote.extensions = true
-	return ch.txn.Delete(idKey(wordExtension, d.ID))
+	return ch.txn.Delete(ch.space().idKey(wordExtension, d.ID))
 }
 
 // ForStored returns r for an expression or a query that the catalog holds: what it names of extensions was found when it was stored, and is

@@ -432,7 +432,7 @@ func (g *Guard) Done(ctx context.Context, commitTS tso.Timestamp, err error) {
 	}
 	if err == nil && commitTS != 0 {
 		for i := range g.writes {
-			g.catalog.stats.note(g.writes[i].table.ID, g.writes[i].rows)
+			g.catalog.stats.note(changedTable{g.catalog.database, g.writes[i].table.ID}, g.writes[i].rows)
 		}
 	}
 	g.Temporary.end(false) // Nothing is left to be undone after a commit.

@@ -8,34 +8,37 @@ import (
 )
 
 // The catalog's keys are readable: 01, a word, and for most a slash and a name or number; 00 ends
-// each, so that none is a prefix of another.
+// each, so that none is a prefix of another. The objects of each database but the first have keys of their
+// own (space): 01, the word for a database's objects, its number, and then as those of the first.
 const keySpace = "\x01"
 
 var (
 	keyFormat  = []byte(keySpace + "format\x00")  // version of this layout
-	keyVersion = []byte(keySpace + "version\x00") // schema version
+	keyVersion = []byte(keySpace + "version\x00") // schema version, of all databases
 	keyIDs     = []byte(keySpace + "ids\x00")     // next relation, index or sequence value id
 	keyRowIDs  = []byte(keySpace + "rowids\x00")  // next hidden row id
-	keyGrants  = []byte(keySpace + "grants\x00")  // the database's owner and privileges, default privileges
 	keySecret  = []byte(keySpace + "secret\x00")  // random bytes
 	keySystem  = []byte(keySpace + "system\x00")  // what ALTER SYSTEM has stored
 	keyClosing = []byte(keySpace + "closing\x00") // relation id → marker of a schema change under way
 )
 
-// The words that a slash follows.
+// The words that a slash follows. Each database has its own keys under the first seven.
 const (
 	wordSchema    = "schema"     // name → id and comment
 	wordName      = "name"       // schema 00 name → relation id
 	wordRelation  = "relation"   // id → descriptor
-	wordSequence  = "sequence"   // value id → value
-	wordStats     = "stats"      // relation id → statistics
-	wordMember    = "member"     // process → which markers it has seen
-	wordRole      = "role"       // OID → role; 0: the settings of all roles
 	wordType      = "type"       // OID → user-defined type
 	wordExtension = "extension"  // OID → installed extension
 	wordRoutine   = "routine"    // OID → user-defined function, procedure or aggregate
 	wordText      = "textsearch" // OID → user-defined text search configuration or dictionary
-	wordDropped   = "dropped"    // id of the record → span to which no descriptor refers any more
+
+	wordDatabase = "database" // OID → database
+	wordObject   = "object"   // OID of a database / key of one of its objects
+	wordSequence = "sequence" // value id → value
+	wordStats    = "stats"    // relation id → statistics
+	wordMember   = "member"   // process → which markers it has seen
+	wordRole     = "role"     // OID → role; 0: the settings of all roles
+	wordDropped  = "dropped"  // id of the record → span to which no descriptor refers any more
 	// wordTemporary: id of a session's temporary relation → its process
 	wordTemporary = "temporary"
 
@@ -44,29 +47,60 @@ const (
 	wordAdvisory      = "advisory"      // kind and number of an advisory lock; never has a value
 )
 
-func schemaKey(name string) []byte { return []byte(keySpace + wordSchema + "/" + name + "\x00") }
+// space is what the keys of a database's objects begin with.
+type space string
 
-func nameKey(schema, name string) []byte {
-	return []byte(keySpace + wordName + "/" + schema + "\x00" + name + "\x00")
+// spaceOf returns the space of a database. That of the first one is that of all keys: it is older than the others.
+func spaceOf(database uint32) space {
+	if database == FirstDatabase {
+		return keySpace
+	}
+	return space(fmt.Sprintf("%s%s/%020d/", keySpace, wordObject, database))
 }
+
+func (s space) schemaKey(name string) []byte {
+	return []byte(string(s) + wordSchema + "/" + name + "\x00")
+}
+
+func (s space) nameKey(schema, name string) []byte {
+	return []byte(string(s) + wordName + "/" + schema + "\x00" + name + "\x00")
+}
+
+// grantsKey is the key of default privileges, and of privileges on objects without descriptors.
+func (s space) grantsKey() []byte { return []byte(string(s) + "grants\x00") }
 
 // idKey is the key of a numbered thing; padded, so that keys order as numbers do.
-func idKey(word string, id uint64) []byte {
-	return fmt.Appendf(nil, "%s%s/%020d\x00", keySpace, word, id)
+func (s space) idKey(word string, id uint64) []byte {
+	return fmt.Appendf(nil, "%s%s/%020d\x00", s, word, id)
 }
 
-// AdvisoryKey is the key that an advisory lock locks, whose key are two numbers (pair), or the halves of one.
-func AdvisoryKey(high, low uint32, pair bool) []byte {
+// span is the span of all keys of a word. '0' is the byte after '/'.
+func (s space) span(word string) kv.Span {
+	return kv.Span{Start: []byte(string(s) + word + "/"), End: []byte(string(s) + word + "0")}
+}
+
+// all is the span of the keys of a database's objects, but the first one's.
+func (s space) all() kv.Span {
+	return kv.Span{Start: []byte(s), End: append([]byte(s[:len(s)-1]), '0')}
+}
+
+// idKey is the key of a numbered thing that is no object of a database.
+func idKey(word string, id uint64) []byte { return space(keySpace).idKey(word, id) }
+
+// AdvisoryKey is the key that an advisory lock of a database locks, whose key are two numbers (pair), or the halves of one.
+func AdvisoryKey(database, high, low uint32, pair bool) []byte {
 	kind := "bigint"
 	if pair {
 		kind = "pair"
 	}
-	return fmt.Appendf(nil, "%s%s/%s/%08x/%08x\x00", keySpace, wordAdvisory, kind, high, low)
+	return fmt.Appendf(nil, "%s%s/%s/%08x/%08x\x00", spaceOf(database), wordAdvisory, kind, high, low)
 }
 
 // idOfKey is the inverse of idKey.
-func idOfKey(word string, key []byte) (uint64, error) {
-	prefix := len(keySpace) + len(word) + 1
+func idOfKey(word string, key []byte) (uint64, error) { return space(keySpace).idOfKey(word, key) }
+
+func (s space) idOfKey(word string, key []byte) (uint64, error) {
+	prefix := len(s) + len(word) + 1
 	if len(key) != prefix+21 {
 		return 0, &CorruptionError{Key: key, Detail: "malformed key"}
 	}
@@ -77,7 +111,5 @@ func idOfKey(word string, key []byte) (uint64, error) {
 	return id, nil
 }
 
-// wordSpan is the span of all keys of a word. '0' is the byte after '/'.
-func wordSpan(word string) kv.Span {
-	return kv.Span{Start: []byte(keySpace + word + "/"), End: []byte(keySpace + word + "0")}
-}
+// wordSpan is the span of all keys of a word that names no objects of a database.
+func wordSpan(word string) kv.Span { return space(keySpace).span(word) }

@@ -36,7 +36,7 @@ type lease struct {
 
 // look is the result of one read of the store.
 type look struct {
-	*schemaSnapshot
+	schemas
 	at      tso.Timestamp // timestamp of the read
 	began   time.Time
 	closing map[uint64]marker // by relation id
@@ -72,7 +72,7 @@ func (l *lease) stop(ctx context.Context) {
 	defer func() { l.looking <- struct{}{} }()
 	l.stopped = true
 	// No commit is allowed under this look: its timestamp is 0, and no other look will follow.
-	l.replace(&look{schemaSnapshot: l.seen.Load().schemaSnapshot})
+	l.replace(&look{schemas: l.seen.Load().schemas})
 	left, err := false, error(nil)
 	if l.former = slices.DeleteFunc(l.former, (*look).empty); len(l.former) == 0 {
 		left, err = l.member.leave(ctx, tso.Timestamp(l.doubt.Load()))
@@ -148,7 +148,7 @@ func (l *lease) read(ctx context.Context) (next *look, registered bool, err erro
 	}
 	defer txn.Close()
 	next.at = txn.StartTS()
-	if next.schemaSnapshot, err = l.catalog.look(ctx, txn, beneath{}); err != nil {
+	if next.schemas, err = l.catalog.lookAll(ctx, txn); err != nil {
 		return nil, false, err
 	}
 	if next.closing, err = closing(ctx, txn); err != nil {

@@ -20,6 +20,7 @@ type wrote struct {
 	roles, grants bool // any role; the record of the database
 	extensions    bool // any extension
 	textSearch    bool // any text search object
+	databases     bool // any database
 }
 
 func (w *wrote) relation(id uint64) {
@@ -73,6 +74,9 @@ func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
 		return true
 	}
 	if w.textSearch && !bytes.Equal(base.textSearch.stored, now.textSearch.stored) {
+		return true
+	}
+	if w.databases && !bytes.Equal(base.databases.stored, now.databases.stored) {
 		return true
 	}
 	return w.roles && !bytes.Equal(base.roles.stored, now.roles.stored) || w.grants && !base.grants.sameRecord(now.grants)
@@ -139,6 +143,9 @@ func (ch *Change) meet(ctx context.Context) (*schemaSnapshot, error) {
 	if err == nil && !alone {
 		err = ch.base.lackNone(theirs, final)
 	}
+	if err == nil && !alone && ch.wrote.roles {
+		err = ch.lackElsewhere(ctx, final, now)
+	}
 	return final, err
 }
 
@@ -162,12 +169,12 @@ func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Tim
 		if t == nil && (mine != nil || !base.analyzed(other)) { // A relation that has been dropped needs no statistics.
 			continue
 		}
-		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, idKey(wordRelation, id), idKey(wordStats, id)); err != nil {
+		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, ch.space().idKey(wordRelation, id), idKey(wordStats, id)); err != nil {
 			return nil, err
 		}
 		if t != nil {
 			t.Version = version
-			if err := ch.txn.Put(idKey(wordRelation, id), encode(t)); err != nil {
+			if err := ch.txn.Put(ch.space().idKey(wordRelation, id), encode(t)); err != nil {
 				return nil, err
 			}
 		}
@@ -182,7 +189,7 @@ func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Tim
 		if d == nil {
 			continue
 		}
-		key := idKey(wordType, id)
+		key := ch.space().idKey(wordType, id)
 		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, key); err != nil {
 			return nil, err
 		}
@@ -201,7 +208,7 @@ func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Tim
 		if d == nil {
 			continue
 		}
-		key := idKey(wordRoutine, id)
+		key := ch.space().idKey(wordRoutine, id)
 		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, key); err != nil {
 			return nil, err
 		}
@@ -390,7 +397,7 @@ func (s *schemaSnapshot) samePrivileges(other *schemaSnapshot) bool {
 			return false
 		}
 	}
-	return bytes.Equal(s.roles.stored, other.roles.stored) && s.grants.sameRecord(other.grants)
+	return bytes.Equal(s.roles.stored, other.roles.stored) && bytes.Equal(s.databases.stored, other.databases.stored) && s.grants.sameRecord(other.grants)
 }
 
 // lackNone returns a conflict if the schema that results from two changes of s refers to a role that one of them has dropped.
@@ -403,14 +410,36 @@ func (s *schemaSnapshot) lackNone(theirs, final *schemaSnapshot) error {
 			}
 		}
 	}
-	if len(dropped) > 0 && final.refersTo(func(role uint32) bool { return dropped[role] }) {
+	gone := func(role uint32) bool { return dropped[role] }
+	if len(dropped) > 0 && (final.references(gone) > 0 || final.databases.referenced(gone)) {
 		return &ConflictError{}
 	}
 	return nil
 }
 
-// refersTo reports whether an object belongs, or a privilege is granted, to one of the roles.
-func (s *schemaSnapshot) refersTo(role func(uint32) bool) bool {
+// lackElsewhere is lackNone for the objects of other databases, and the roles that the change drops.
+func (ch *Change) lackElsewhere(ctx context.Context, final *schemaSnapshot, now tso.Timestamp) error {
+	gone := func(role uint32) bool { return ch.base.roles.byOID[role] != nil && final.roles.byOID[role] == nil }
+	if !slices.ContainsFunc(ch.base.roles.list, func(r *Role) bool { return gone(r.OID) }) {
+		return nil
+	}
+	for _, d := range final.databases.list {
+		if d.OID == ch.catalog.database {
+			continue
+		}
+		s, err := ch.catalog.Database(d.OID).atWith(ctx, ch.txn, now)
+		if err != nil {
+			return err
+		}
+		if s.references(gone) > 0 {
+			return &ConflictError{}
+		}
+	}
+	return nil
+}
+
+// references counts the objects that belong, or on which a privilege is granted, to one of the roles.
+func (s *schemaSnapshot) references(role func(uint32) bool) (n int) {
 	listed := func(list acl.List) bool {
 		return slices.ContainsFunc(list, func(it acl.Item) bool { return role(it.Grantee) || role(it.Grantor) })
 	}
@@ -419,32 +448,66 @@ func (s *schemaSnapshot) refersTo(role func(uint32) bool) bool {
 		if owned(&t.Owned) || slices.ContainsFunc(t.Columns, func(c ColumnDescriptor) bool { return listed(c.ACL) }) ||
 			slices.ContainsFunc(t.Observers, func(o ObserverDescriptor) bool { return role(o.Owner) }) ||
 			slices.ContainsFunc(t.Policies, func(p PolicyDescriptor) bool { return slices.ContainsFunc(p.Roles, role) }) {
-			return true
+			n++
 		}
 	}
 	for _, d := range s.types.list {
 		if owned(&d.Owned) {
-			return true
+			n++
 		}
 	}
 	for _, d := range s.routines.list {
 		if owned(&d.Owned) {
-			return true
+			n++
 		}
 	}
 	for _, d := range s.textSearch.list {
 		if owned(&d.Owned) {
-			return true
+			n++
 		}
 	}
 	for _, rec := range s.schemas {
 		if owned(&rec.Owned) {
-			return true
+			n++
 		}
 	}
-	return owned(&s.grants.Database) ||
-		slices.ContainsFunc(s.grants.Defaults, func(d DefaultGrant) bool { return role(d.Role) || listed(d.ACL) }) ||
-		slices.ContainsFunc(s.grants.Objects, func(o ObjectGrant) bool { return listed(o.ACL) })
+	for i := range s.grants.Defaults {
+		if d := &s.grants.Defaults[i]; role(d.Role) || listed(d.ACL) {
+			n++
+		}
+	}
+	for i := range s.grants.Objects {
+		if o := &s.grants.Objects[i]; listed(o.ACL) && (!o.shared() || s.database.OID == FirstDatabase) {
+			n++
+		}
+	}
+	return n
+}
+
+// referenced reports whether one of the roles owns a database or is named in its privileges.
+func (d *Databases) referenced(role func(uint32) bool) bool {
+	return slices.ContainsFunc(d.list, func(d *DatabaseDescriptor) bool {
+		return role(d.Owner) || slices.ContainsFunc(d.ACL, func(it acl.Item) bool { return role(it.Grantee) || role(it.Grantor) })
+	})
+}
+
+// References counts the objects of the database that belong, or on which a privilege is granted, to a role, as txn sees them.
+func (c *Catalog) References(ctx context.Context, txn *percolator.Txn, role uint32) (int, error) {
+	s, err := c.at(ctx, txn)
+	if err != nil {
+		return 0, err
+	}
+	return s.references(func(oid uint32) bool { return oid == role }), nil
+}
+
+// Empty reports whether the database has no objects but those that every one has, as txn sees it.
+func (c *Catalog) Empty(ctx context.Context, txn *percolator.Txn) (bool, error) {
+	s, err := c.at(ctx, txn)
+	if err != nil {
+		return false, err
+	}
+	return len(s.stored) == 0 && len(s.types.stored) == 0 && len(s.routines.stored) == 0 && len(s.extensions.stored) == 0 && len(s.textSearch.stored) == 0 &&
+		len(s.names) == 4 && len(s.grants.Defaults) == 0, nil
 }
 
 // InForce returns the schema in force with the transaction's own changes, by which its statements are authorized; nil if it has changed

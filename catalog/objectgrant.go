@@ -104,9 +104,35 @@ func (g *Grants) indexObjects() {
 	}
 }
 
+// shared reports whether the object is one of all databases.
+func (o *ObjectGrant) shared() bool { return o.Kind == acl.Parameter || o.Kind == acl.Tablespace }
+
 // SetObjectGrants replaces the privileges on objects without descriptors.
 func (ch *Change) SetObjectGrants(ctx context.Context, objects []ObjectGrant) error {
-	return ch.changeGrants(ctx, func(rec *grantsRecord) {
+	first := spaceOf(FirstDatabase)
+	if ch.space() == first {
+		return ch.putObjectGrants(ctx, first, objects)
+	}
+	shared, err := readGrants(ctx, ch.txn, first)
+	if err != nil {
+		return err
+	}
+	split := func(list []ObjectGrant, shared bool) (part []ObjectGrant) {
+		for _, o := range list {
+			if o.shared() == shared {
+				part = append(part, o)
+			}
+		}
+		return part
+	}
+	if err := ch.putObjectGrants(ctx, first, append(split(shared.Objects, false), split(objects, true)...)); err != nil {
+		return err
+	}
+	return ch.putObjectGrants(ctx, ch.space(), split(objects, false))
+}
+
+func (ch *Change) putObjectGrants(ctx context.Context, of space, objects []ObjectGrant) error {
+	return ch.changeGrants(ctx, of, func(rec *grantsRecord) {
 		rec.Objects = objects
 		rec.ObjectsVersion++
 	})

@@ -39,6 +39,31 @@ func PutObserverError(w percolator.Writer, e *ObserverError) error {
 	return w.Put(observerErrorKey(e.Observer, e.Key), encode(e))
 }
 
+// ForgetObserver removes what is stored for an observer outside of its table. Its notify cells are removed when all transactions
+// that may still write some are over.
+func (ch *Change) ForgetObserver(ctx context.Context, id uint64) error {
+	if err := ch.DropSpan(ctx, DroppedSpan{Observer: id}); err != nil {
+		return err
+	}
+	if err := DeleteSeeding(ch.txn, id); err != nil {
+		return err
+	}
+	var keys [][]byte
+	err := ObserverErrors(ctx, ch.txn, id, func(e *ObserverError) error {
+		keys = append(keys, e.Key)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := DeleteObserverError(ch.txn, id, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // DeleteObserverError removes a row's record, if there is one.
 func DeleteObserverError(w percolator.Writer, observer uint64, row []byte) error {
 	return w.Delete(observerErrorKey(observer, row))

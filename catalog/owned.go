@@ -84,12 +84,9 @@ type DefaultGrant struct {
 	ACL    acl.List
 }
 
-// grantsRecord is the value of keyGrants.
+// grantsRecord is the value of a database's grantsKey. That of the first database has the objects that all databases share.
 type grantsRecord struct {
-	Database Owned
 	Defaults []DefaultGrant `json:",omitempty"`
-	// ConnectionLimit is that of the database; absent: none.
-	ConnectionLimit *int `json:",omitempty"`
 
 	Objects        []ObjectGrant `json:",omitempty"`
 	ObjectsVersion uint64        `json:",omitempty"`
@@ -97,7 +94,7 @@ type grantsRecord struct {
 
 // record returns what is stored of g.
 func (g *Grants) record() grantsRecord {
-	return grantsRecord{Database: g.Database, Defaults: g.Defaults, ConnectionLimit: g.ConnectionLimit, Objects: g.Objects, ObjectsVersion: g.ObjectsVersion}
+	return grantsRecord{Defaults: g.Defaults, Objects: g.Objects, ObjectsVersion: g.ObjectsVersion}
 }
 
 // Default returns the entry for a role and a kind in a schema (0: everywhere), nil if there is none.
@@ -161,24 +158,42 @@ func (g *Grants) addSchema(name string, o Owned) {
 	g.Schemas[name] = o
 }
 
-// loadGrants reads the owners and privileges of what is no relation.
-func loadGrants(ctx context.Context, r percolator.Reader, schemas map[string]schemaRecord) (*Grants, error) {
+// loadGrants reads the owners and privileges of what is no relation of a database.
+func loadGrants(ctx context.Context, r percolator.Reader, d *DatabaseDescriptor, schemas map[string]schemaRecord) (*Grants, error) {
 	g := &Grants{Schemas: make(map[string]Owned, len(schemas))}
 	for name := range schemas {
 		g.addSchema(name, schemas[name].Owned)
 	}
-	value, err := r.Get(ctx, keyGrants)
-	if err != nil || value == nil {
-		return g, err
+	own, err := readGrants(ctx, r, spaceOf(d.OID))
+	if err != nil {
+		return nil, err
 	}
-	var rec grantsRecord
-	err = decode(keyGrants, value, &rec)
-	g.Database, g.Defaults, g.Objects, g.ObjectsVersion = rec.Database, rec.Defaults, rec.Objects, rec.ObjectsVersion
-	g.ConnectionLimit = rec.ConnectionLimit
+	g.Database, g.ConnectionLimit = d.Owned, d.ConnectionLimit
+	g.Defaults, g.Objects, g.ObjectsVersion = own.Defaults, own.Objects, own.ObjectsVersion
+	if d.OID != FirstDatabase {
+		shared, err := readGrants(ctx, r, spaceOf(FirstDatabase))
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range shared.Objects {
+			if o.shared() {
+				g.Objects = append(g.Objects, o)
+			}
+		}
+		g.ObjectsVersion += shared.ObjectsVersion // Each only grows.
+	}
 	if len(g.Objects) > 0 {
 		g.indexObjects()
 	}
-	return g, err
+	return g, nil
+}
+
+func readGrants(ctx context.Context, r percolator.Reader, of space) (rec grantsRecord, err error) {
+	value, err := r.Get(ctx, of.grantsKey())
+	if err == nil && value != nil {
+		err = decode(of.grantsKey(), value, &rec)
+	}
+	return rec, err
 }
 
 // SetSchemaOwned replaces the owner and the privileges of a schema, which must exist.
@@ -192,7 +207,7 @@ func (ch *Change) changeSchema(ctx context.Context, name string, change func(*sc
 		return err
 	}
 	ch.wrote.schema(name)
-	key := schemaKey(name)
+	key := ch.space().schemaKey(name)
 	value, err := ch.txn.Get(ctx, key)
 	if err != nil {
 		return err
@@ -205,46 +220,26 @@ func (ch *Change) changeSchema(ctx context.Context, name string, change func(*sc
 	return ch.txn.Put(key, encode(rec))
 }
 
-// SetGrants replaces the owner and the privileges of the database, and the default privileges.
-func (ch *Change) SetGrants(ctx context.Context, database Owned, defaults []DefaultGrant) error {
-	return ch.changeGrants(ctx, func(rec *grantsRecord) { rec.Database, rec.Defaults = database, defaults })
-}
-
-// SetDatabaseLimit sets how many sessions the database has at most in one process; -1: as many as the server permits.
-func (ch *Change) SetDatabaseLimit(ctx context.Context, limit int) error {
-	return ch.changeGrants(ctx, func(rec *grantsRecord) {
-		if rec.ConnectionLimit = &limit; limit < 0 {
-			rec.ConnectionLimit = nil
-		}
-	})
+// SetDefaults replaces the default privileges.
+func (ch *Change) SetDefaults(ctx context.Context, defaults []DefaultGrant) error {
+	return ch.changeGrants(ctx, ch.space(), func(rec *grantsRecord) { rec.Defaults = defaults })
 }
 
 // DatabaseLimit returns how many sessions the database has at most in one process, -1 for no limit. Superusers are not bound by it.
-func (g *Grants) DatabaseLimit() int {
-	if g.ConnectionLimit == nil {
-		return -1
-	}
-	return *g.ConnectionLimit
-}
+func (g *Grants) DatabaseLimit() int { return limitOf(g.ConnectionLimit) }
 
 // changeGrants changes the record of the owners and privileges of what has no descriptor.
-func (ch *Change) changeGrants(ctx context.Context, change func(*grantsRecord)) error {
+func (ch *Change) changeGrants(ctx context.Context, of space, change func(*grantsRecord)) error {
 	if _, err := ch.bump(ctx); err != nil {
 		return err
 	}
 	ch.wrote.grants = true
-	value, err := ch.txn.Get(ctx, keyGrants)
+	rec, err := readGrants(ctx, ch.txn, of)
 	if err != nil {
 		return err
 	}
-	var rec grantsRecord
-	if value != nil {
-		if err := decode(keyGrants, value, &rec); err != nil {
-			return err
-		}
-	}
 	change(&rec)
-	return ch.txn.Put(keyGrants, encode(rec))
+	return ch.txn.Put(of.grantsKey(), encode(rec))
 }
 
 // Superuser reports whether the role may do everything.
@@ -371,6 +366,11 @@ func (a *Access) OwnsSchema(name string) bool {
 func (a *Access) Database(want acl.Privileges) acl.Privileges {
 	o := &a.Grants.Database
 	return a.has(o.ACL.Or(acl.Database, o.OwnerOID()), o.OwnerOID(), want, false)
+}
+
+// OfDatabase returns which of the privileges the role has on a database, which may be another one.
+func (a *Access) OfDatabase(d *DatabaseDescriptor, want acl.Privileges) acl.Privileges {
+	return a.has(d.ACL.Or(acl.Database, d.OwnerOID()), d.OwnerOID(), want, false)
 }
 
 // Path returns the schemas of a search path whose objects the role may name. It is path itself if those are all.

@@ -17,6 +17,9 @@ type Resolver interface {
 	Schemas(ctx context.Context) ([]string, error)
 	// Stats returns the statistics of a table; never nil.
 	Stats(ctx context.Context, tableID uint64) (*TableStats, error)
+	// Database returns the database whose schema it is, Databases all; never nil.
+	Database() *DatabaseDescriptor
+	Databases() *Databases
 	// Roles returns the roles; never nil.
 	Roles() *Roles
 	// Grants returns the owners and privileges of the database and of schemas; never nil.

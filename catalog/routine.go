@@ -167,10 +167,10 @@ func (r *Routines) Find(schema, name string, args []types.Type) *RoutineDescript
 func (r *Routines) Version() uint64 { return r.version }
 
 // loadRoutines reads the routines. They are those of last if no record and no type of theirs has changed.
-func loadRoutines(ctx context.Context, r percolator.Reader, all *Types, last *schemaSnapshot) (*Routines, error) {
+func loadRoutines(ctx context.Context, r percolator.Reader, of space, all *Types, last *schemaSnapshot) (*Routines, error) {
 	var stored []byte
 	var ends []int
-	err := scan(ctx, r, wordRoutine, func(_, value []byte) error {
+	err := scanSpan(ctx, r, of.span(wordRoutine), func(_, value []byte) error {
 		stored = append(append(stored, value...), '\n')
 		ends = append(ends, len(stored))
 		return nil
@@ -237,7 +237,7 @@ func (ch *Change) PutRoutine(ctx context.Context, d *RoutineDescriptor) (err err
 		return err
 	}
 	ch.wrote.routine(d.ID)
-	return ch.txn.Put(idKey(wordRoutine, d.ID), encode(d))
+	return ch.txn.Put(ch.space().idKey(wordRoutine, d.ID), encode(d))
 }
 
 // DropRoutine removes a routine, which nothing may use any more.
@@ -246,5 +246,5 @@ func (ch *Change) DropRoutine(ctx context.Context, d *RoutineDescriptor) error {
 		return err
 	}
 	ch.wrote.routine(d.ID)
-	return ch.txn.Delete(idKey(wordRoutine, d.ID))
+	return ch.txn.Delete(ch.space().idKey(wordRoutine, d.ID))
 }

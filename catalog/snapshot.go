@@ -6,13 +6,16 @@ import (
 	"context"
 	"slices"
 
+	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 )
 
-// schemaSnapshot is the whole schema as of one version. Immutable; safe for concurrent use.
+// schemaSnapshot is the whole schema of a database as of one version. Immutable; safe for concurrent use.
 type schemaSnapshot struct {
 	catalog    *Catalog
 	version    uint64
+	database   *DatabaseDescriptor
+	databases  *Databases
 	schemas    map[string]schemaRecord
 	byID       map[uint64]*TableDescriptor
 	byName     map[qualifiedName]*TableDescriptor
@@ -59,12 +62,18 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 		catalog: c, version: version, schemas: map[string]schemaRecord{}, stored: map[uint64][]byte{},
 		byID: make(map[uint64]*TableDescriptor, len(c.opts.System)), byName: make(map[qualifiedName]*TableDescriptor, len(c.opts.System)),
 	}
-	err = scan(ctx, r, wordSchema, func(key, value []byte) error {
+	if s.databases, err = loadDatabases(ctx, r, last); err != nil {
+		return nil, err
+	}
+	if s.database = s.databases.ByOID(c.database); s.database == nil {
+		return nil, ErrNoDatabase
+	}
+	err = scanSpan(ctx, r, c.space.span(wordSchema), func(key, value []byte) error {
 		var rec schemaRecord
 		if err := decode(key, value, &rec); err != nil {
 			return err
 		}
-		s.schemas[string(key[len(schemaKey(""))-1:len(key)-1])] = rec
+		s.schemas[string(key[len(c.space.schemaKey(""))-1:len(key)-1])] = rec
 		return nil
 	})
 	if err != nil {
@@ -74,14 +83,14 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 	for _, t := range c.opts.System {
 		s.add(t)
 	}
-	defined, err := readTypes(ctx, r, last)
+	defined, err := readTypes(ctx, r, c.space, last)
 	if err != nil {
 		return nil, err
 	}
-	if s.extensions, err = loadExtensions(ctx, r, last); err != nil {
+	if s.extensions, err = loadExtensions(ctx, r, c.space, last); err != nil {
 		return nil, err
 	}
-	err = scan(ctx, r, wordRelation, func(key, value []byte) error {
+	err = scanSpan(ctx, r, c.space.span(wordRelation), func(key, value []byte) error {
 		return s.addStored(key, value, last)
 	})
 	if err != nil {
@@ -90,13 +99,13 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 	if err := s.link(defined, last); err != nil {
 		return nil, err
 	}
-	if s.routines, err = loadRoutines(ctx, r, s.types, last); err != nil {
+	if s.routines, err = loadRoutines(ctx, r, c.space, s.types, last); err != nil {
 		return nil, err
 	}
-	if s.textSearch, err = loadTextSearch(ctx, r, last); err != nil {
+	if s.textSearch, err = loadTextSearch(ctx, r, c.space, last); err != nil {
 		return nil, err
 	}
-	if s.grants, err = loadGrants(ctx, r, s.schemas); err != nil {
+	if s.grants, err = loadGrants(ctx, r, s.database, s.schemas); err != nil {
 		return nil, err
 	}
 	if s.roles, err = loadRoles(ctx, r, last, s.grants.Database.OwnerOID()); err != nil {
@@ -106,9 +115,14 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 	return s, nil
 }
 
-// scan calls f with every pair under a word. The slices are f's only until it returns.
+// scan calls f with every pair under a word that names no objects of a database.
 func scan(ctx context.Context, r percolator.Reader, word string, f func(key, value []byte) error) error {
-	it := r.Scan(ctx, wordSpan(word), percolator.ScanOptions{})
+	return scanSpan(ctx, r, wordSpan(word), f)
+}
+
+// scanSpan calls f with every pair of a span. The slices are f's only until it returns.
+func scanSpan(ctx context.Context, r percolator.Reader, span kv.Span, f func(key, value []byte) error) error {
+	it := r.Scan(ctx, span, percolator.ScanOptions{})
 	defer it.Close()
 	for it.Next(ctx) {
 		if err := f(it.Key(), it.Value()); err != nil {
@@ -121,7 +135,7 @@ func scan(ctx context.Context, r percolator.Reader, word string, f func(key, val
 // addStored adds the descriptor in a value. One that last was made of as well is shared with it, for
 // most descriptors stay as they are and reading them is the costly part.
 func (s *schemaSnapshot) addStored(key, value []byte, last *schemaSnapshot) error {
-	id, err := idOfKey(wordRelation, key)
+	id, err := s.catalog.space.idOfKey(wordRelation, key)
 	if err != nil {
 		return err
 	}
@@ -209,6 +223,12 @@ func (s *schemaSnapshot) Stats(ctx context.Context, tableID uint64) (*TableStats
 	}
 	return s.catalog.stats.get(ctx, t)
 }
+
+// Database implements Resolver.
+func (s *schemaSnapshot) Database() *DatabaseDescriptor { return s.database }
+
+// Databases implements Resolver.
+func (s *schemaSnapshot) Databases() *Databases { return s.databases }
 
 // Roles implements Resolver.
 func (s *schemaSnapshot) Roles() *Roles { return s.roles }

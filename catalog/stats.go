@@ -14,8 +14,14 @@ type statsCache struct {
 	mu      struct {
 		sync.Mutex
 		tables  map[uint64]cachedStats // by relation id
-		changes map[uint64]int64       // rows written by this process since the last statistics
+		changes map[changedTable]int64 // rows written by this process since the last statistics
 	}
+}
+
+// changedTable names a table of a database.
+type changedTable struct {
+	database uint32
+	id       uint64
 }
 
 type cachedStats struct {
@@ -102,16 +108,16 @@ func (s *statsCache) set(id, version uint64, stats *TableStats) {
 }
 
 // note counts rows written by a committed transaction.
-func (s *statsCache) note(id uint64, rows int64) {
+func (s *statsCache) note(table changedTable, rows int64) {
 	if rows == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.changes == nil {
-		s.mu.changes = map[uint64]int64{}
+		s.mu.changes = map[changedTable]int64{}
 	}
-	s.mu.changes[id] += rows
+	s.mu.changes[table] += rows
 }
 
 // PutStats stores statistics of t, which the catalog owns from then on. It gives t a new Version, so that statements are
@@ -131,15 +137,15 @@ func (ch *Change) PutStats(ctx context.Context, t *TableDescriptor, stats *Table
 	}
 	next.Version, next.StatsVersion = version, version
 	ch.catalog.stats.set(t.ID, version, stats)
-	ch.catalog.stats.forgetChanges(t.ID)
+	ch.catalog.stats.forgetChanges(changedTable{ch.catalog.database, t.ID})
 	ch.wrote.relation(t.ID)
-	return ch.txn.Put(idKey(wordRelation, t.ID), encode(next))
+	return ch.txn.Put(ch.space().idKey(wordRelation, t.ID), encode(next))
 }
 
-func (s *statsCache) forgetChanges(id uint64) {
+func (s *statsCache) forgetChanges(table changedTable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.mu.changes, id)
+	delete(s.mu.changes, table)
 }
 
 // A table's statistics are stale when more rows than this were written since they were made.
@@ -148,21 +154,23 @@ const (
 	staleFraction = 0.2
 )
 
-// Stale lists tables whose rows, as written by this process, have changed much since their
+// Stale lists tables of the database whose rows, as written by this process, have changed much since their
 // statistics were made.
 func (c *Catalog) Stale(ctx context.Context) ([]uint64, error) {
-	current := c.current.Load()
+	var current *schemaSnapshot
 	if c.opts.Shared {
-		current = &published{schemaSnapshot: c.lease.seen.Load().schemaSnapshot}
+		current = c.lease.seen.Load().of(c)
+	} else if p := c.current.Load(); p != nil {
+		current = p.schemaSnapshot
 	}
 	if current == nil {
 		return nil, nil
 	}
 	c.stats.mu.Lock()
 	changes := make(map[uint64]int64, len(c.stats.mu.changes))
-	for id, n := range c.stats.mu.changes {
-		if n > staleRows {
-			changes[id] = n
+	for table, n := range c.stats.mu.changes {
+		if n > staleRows && table.database == c.database {
+			changes[table.id] = n
 		}
 	}
 	c.stats.mu.Unlock()
@@ -170,7 +178,7 @@ func (c *Catalog) Stale(ctx context.Context) ([]uint64, error) {
 	for id, n := range changes {
 		t := current.byID[id]
 		if t == nil || t.Kind != KindTable {
-			c.stats.forgetChanges(id)
+			c.stats.forgetChanges(changedTable{c.database, id})
 			continue
 		}
 		stats, err := current.Stats(ctx, id)

@@ -136,9 +136,9 @@ func (s *TextSearch) Dictionary(oid uint32) *textsearch.Dictionary {
 }
 
 // loadTextSearch reads the objects. They are those of last if nothing has changed.
-func loadTextSearch(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (*TextSearch, error) {
+func loadTextSearch(ctx context.Context, r percolator.Reader, of space, last *schemaSnapshot) (*TextSearch, error) {
 	s := &TextSearch{}
-	err := scan(ctx, r, wordText, func(key, value []byte) error {
+	err := scanSpan(ctx, r, of.span(wordText), func(key, value []byte) error {
 		d := new(TextSearchDescriptor)
 		if err := decode(key, value, d); err != nil {
 			return err
@@ -259,7 +259,7 @@ func (ch *Change) PutTextSearch(ctx context.Context, d *TextSearchDescriptor) er
 		return err
 	}
 	ch.wrote.textSearch = true
-	return ch.txn.Put(idKey(wordText, d.ID), encode(d))
+	return ch.txn.Put(ch.space().idKey(wordText, d.ID), encode(d))
 }
 
 // DropTextSearch removes an object, which nothing may use any more.
@@ -268,5 +268,5 @@ func (ch *Change) DropTextSearch(ctx context.Context, d *TextSearchDescriptor) e
 		return err
 	}
 	ch.wrote.textSearch = true
-	return ch.txn.Delete(idKey(wordText, d.ID))
+	return ch.txn.Delete(ch.space().idKey(wordText, d.ID))
 }

@@ -20,9 +20,9 @@ type versionLease struct {
 	done    chan struct{}
 }
 
-// leasedSchema is the schema in force for reads from from to until.
+// leasedSchema is the schema in force for reads from from to until. A nil one is none.
 type leasedSchema struct {
-	*schemaSnapshot
+	schemas
 	epoch       uint64
 	from, until tso.Timestamp
 }
@@ -56,13 +56,21 @@ func (l *versionLease) stop(ctx context.Context) {
 	}
 }
 
-// at returns the schema that is in force as of ts, or nil if it must be read from the store. ts was issued before the
+// at returns the schemas that are in force as of ts, or nil if it must be read from the store. ts was issued before the
 // call, so a lease that is revoked concurrently covered it.
-func (l *versionLease) at(ts tso.Timestamp) *schemaSnapshot {
+func (l *versionLease) at(ts tso.Timestamp) *leasedSchema {
 	if h := l.held.Load(); h != nil && h.from <= ts && ts <= h.until {
-		return h.schemaSnapshot
+		return h
 	}
 	return nil
+}
+
+// of returns the schema of a database, nil if it has not been read.
+func (h *leasedSchema) of(c *Catalog) *schemaSnapshot {
+	if h == nil {
+		return nil
+	}
+	return h.schemas.of(c)
 }
 
 // run renews the lease until stop.
@@ -108,14 +116,16 @@ func (l *versionLease) renew(ctx context.Context) error {
 		return err
 	}
 	defer txn.Close()
-	s, err := l.catalog.look(reading, txn, beneath{})
-	if err == nil {
-		err = l.catalog.stats.load(reading, txn, s) // planning must not have to read the store either
-	}
+	all, err := l.catalog.lookAll(reading, txn)
 	if err != nil {
 		return err
 	}
-	l.held.Store(&leasedSchema{schemaSnapshot: s, epoch: g.Epoch, from: txn.StartTS(), until: g.Until})
+	for _, s := range all.byDatabase {
+		if err := l.catalog.stats.load(reading, txn, s); err != nil { // planning must not have to read the store either
+			return err
+		}
+	}
+	l.held.Store(&leasedSchema{schemas: all, epoch: g.Epoch, from: txn.StartTS(), until: g.Until})
 	return nil
 }
 

@@ -22,7 +22,6 @@ type SystemView interface {
 	// InForce returns the schema whose roles and privileges decide what the reader is shown: r, the one that is read, unless that is of
 	// the past.
 	InForce(ctx context.Context, r Resolver) (Resolver, error)
-	Database() string
 	// ViewColumns returns the columns of tables and views that a view of r reads.
 	ViewColumns(ctx context.Context, r Resolver, view *TableDescriptor) ([]RelationColumns, error)
 	// ViewText is the query of a view of r as clients are shown it, in the pretty form or with all parentheses.
@@ -83,6 +82,7 @@ type RelationColumns struct {
 // AdvisoryLock is one advisory lock that a session has or waits for.
 type AdvisoryLock struct {
 	PID             uint32
+	Database        uint32 // its OID
 	High, Low       uint32 // as in AdvisoryKey
 	Pair            bool
 	Shared, Granted bool
@@ -116,6 +116,8 @@ type Cursor struct {
 type Activity struct {
 	PID                                         uint32
 	Role                                        uint32 // OID of the role that has connected
+	DatabaseOID                                 uint32
+	Database                                    string
 	User, Application, ClientAddr, State, Query string
 	ClientPort                                  int  // -1: a Unix socket
 	TLS                                         *TLS // nil: the connection is not encrypted

@@ -2,6 +2,7 @@ package ddl
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"time"
@@ -94,18 +95,29 @@ func (a *Analyzer) run(ctx context.Context, interval time.Duration) {
 
 // look analyzes the tables that need it.
 func (a *Analyzer) look(ctx context.Context, interval time.Duration) error {
-	stale, err := a.deps.Catalog.Stale(ctx)
+	now := time.Now()
+	maps.DeleteFunc(a.paces, func(_ uint64, p pace) bool { return now.Sub(p.at) > 4*p.pause })
+	for _, c := range a.deps.Catalog.Open() {
+		if err := a.lookAt(ctx, c, interval); err != nil && !errors.Is(err, catalog.ErrNoDatabase) {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAt is look for one database.
+func (a *Analyzer) lookAt(ctx context.Context, c *catalog.Catalog, interval time.Duration) error {
+	stale, err := c.Stale(ctx)
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	maps.DeleteFunc(a.paces, func(_ uint64, p pace) bool { return now.Sub(p.at) > 4*p.pause })
 	for _, id := range stale {
 		next, due := a.paces[id].due(now, interval)
 		if !due {
 			continue
 		}
-		if err := a.analyze(ctx, id); err != nil {
+		if err := a.analyze(ctx, c, id); err != nil {
 			return err
 		}
 		a.paces[id] = next.after(time.Since(now))
@@ -114,13 +126,13 @@ func (a *Analyzer) look(ctx context.Context, interval time.Duration) error {
 	return nil
 }
 
-func (a *Analyzer) analyze(ctx context.Context, id uint64) error {
+func (a *Analyzer) analyze(ctx context.Context, c *catalog.Catalog, id uint64) error {
 	txn, err := a.deps.DB.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer txn.Close()
-	resolver, err := a.deps.Catalog.At(ctx, txn)
+	resolver, err := c.At(ctx, txn)
 	if err != nil {
 		return err
 	}
@@ -128,7 +140,9 @@ func (a *Analyzer) analyze(ctx context.Context, id uint64) error {
 	if err != nil || t == nil {
 		return err
 	}
-	r := &run{Deps: &a.deps, txn: txn, r: resolver, alone: true}
+	deps := a.deps
+	deps.Catalog = c
+	r := &run{Deps: &deps, txn: txn, r: resolver, alone: true}
 	stats, err := r.collect(ctx, t)
 	if err != nil {
 		return err
@@ -136,7 +150,7 @@ func (a *Analyzer) analyze(ctx context.Context, id uint64) error {
 	// A schema change in progress may take long; the table stays on the list in the meantime.
 	waitCtx, cancel := context.WithTimeout(ctx, analyzeWait)
 	defer cancel()
-	if err := storeStats(waitCtx, &a.deps, id, stats); err != nil && waitCtx.Err() == nil {
+	if err := storeStats(waitCtx, &deps, id, stats); err != nil && waitCtx.Err() == nil {
 		return err
 	}
 	return nil

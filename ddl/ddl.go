@@ -35,8 +35,10 @@ type Deps struct {
 	SearchPath []string
 	// User is the role that executes the statement, SessionUser the session's; by OID. 0: the superuser postgres.
 	User, SessionUser uint32
-	// Database is the name of the database, for ALTER ROLE … IN DATABASE, GRANT and messages.
+	// Database is the name of the database, for messages.
 	Database string
+	// EndSessions ends the sessions that use a database, but the statement's own, and waits until they have; nil: it cannot be done.
+	EndSessions func(ctx context.Context, database uint32) error
 	// CheckSetting returns the error of SET of a parameter, for ALTER ROLE … SET, and the parameter's name as SHOW prints it.
 	CheckSetting func(name, value string) (title string, err error)
 	// SuperuserSetting reports whether a parameter is for superusers, and roles that have been granted SET on it.
@@ -106,10 +108,10 @@ func (silent) Progress(string, int64) {}
 func Handles(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
 	case *ast.AlterObject:
-		return n.Object.Role != nil || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind) ||
+		return n.Object.Role != nil || ofDatabase(n) || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind) ||
 			ofTextSearch(n.Object.Kind)
 	case *ast.DropObjects:
-		return n.Objects[0].Role != nil || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind) ||
+		return n.Objects[0].Role != nil || ofDatabase(n) || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind) ||
 			ofTextSearch(n.Objects[0].Kind)
 	case *ast.CreateFunction, *ast.AlterFunction:
 		return true
@@ -121,10 +123,8 @@ func Handles(stmt ast.Statement) bool {
 		return true
 	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.GrantRole:
 		return true
-	case *ast.AlterDatabaseSet:
-		return n.Set != nil
-	case *ast.Database:
-		return n.Alter // The parser refuses other options than CONNECTION LIMIT.
+	case *ast.AlterDatabaseSet, *ast.Database:
+		return true
 	case *ast.CreateMaterializedView, *ast.RefreshMaterializedView, *ast.LockTable:
 		return true
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
@@ -194,9 +194,9 @@ func changesPrivileges(stmt ast.Statement) bool {
 	case *ast.Grant, *ast.GrantRole, *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.AlterDatabaseSet, *ast.AlterDefaultPrivileges, *ast.Database:
 		return true
 	case *ast.AlterObject:
-		return n.Object.Role != nil
+		return n.Object.Role != nil || ofDatabase(n)
 	case *ast.DropObjects:
-		return n.Objects[0].Role != nil
+		return n.Objects[0].Role != nil || ofDatabase(n)
 	}
 	return false
 }
@@ -232,6 +232,8 @@ type run struct {
 	path   []string
 	// reserved are the first of the index ids that tables have been given and not yet used (exclusiveAll).
 	reserved map[uint64]uint32
+	// after is called when the transaction is over, or the statement is in a block.
+	after []func()
 }
 
 func runInBlock(ctx context.Context, stmt ast.Statement, d *Deps) (string, error) {
@@ -246,7 +248,15 @@ func runInBlock(ctx context.Context, stmt ast.Statement, d *Deps) (string, error
 	if err := r.look(ctx); err != nil {
 		return "", err
 	}
+	defer r.over()
 	return r.dispatch(ctx, stmt)
+}
+
+// over calls what is to be called afterwards.
+func (r *run) over() {
+	for _, f := range r.after {
+		f()
+	}
 }
 
 func attemptAlone(ctx context.Context, d *Deps, begin beginChange, f func(r *run) (string, error)) (tag string, err error) {
@@ -256,6 +266,7 @@ func attemptAlone(ctx context.Context, d *Deps, begin beginChange, f func(r *run
 	if r.ch, err = begin(r.guard, ctx); err != nil {
 		return "", err
 	}
+	defer r.over()
 	defer r.guard.Done(ctx, 0, nil) // After a panic, too, others must be able to change the schema; a commit has ended it before.
 	if err = r.begin(ctx); err == nil {
 		tag, err = f(r)
@@ -310,6 +321,9 @@ func (r *run) see(resolver catalog.Resolver) {
 }
 
 func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) {
+	if ofDatabase(stmt) {
+		return r.database(ctx, stmt)
+	}
 	if err := r.authorize(ctx, stmt); err != nil {
 		return "", err
 	}
@@ -341,10 +355,6 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		return "ALTER ROLE", r.alterRole(ctx, n)
 	case *ast.AlterRoleSet:
 		return "ALTER ROLE", r.alterRoleSet(ctx, n)
-	case *ast.Database:
-		return "ALTER DATABASE", r.limitDatabase(ctx, n)
-	case *ast.AlterDatabaseSet:
-		return "ALTER DATABASE", r.alterRoleSet(ctx, &ast.AlterRoleSet{Pos: n.Pos, Database: n.Name, Set: n.Set})
 	case *ast.AlterObject:
 		if n.Object.Role != nil {
 			return "ALTER ROLE", r.renameRole(ctx, n)
@@ -367,7 +377,7 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		if ofType(n.Object.Kind) {
 			return "ALTER " + n.Object.Kind, r.alterTypeObject(ctx, n)
 		}
-		return "ALTER " + n.Object.Kind, r.alterObjectOwner(ctx, n)
+		return "ALTER SCHEMA", r.alterSchemaOwner(ctx, nameOf(&n.Object).Name, *n.Change.Owner)
 	case *ast.CreateFunction:
 		if n.Procedure {
 			return "CREATE PROCEDURE", r.createRoutine(ctx, n)

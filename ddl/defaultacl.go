@@ -79,7 +79,7 @@ func (r *run) alterDefaultPrivileges(ctx context.Context, n *ast.AlterDefaultPri
 			}
 		}
 	}
-	if err := r.ch.SetGrants(ctx, r.access.Grants.Database, defaults); err != nil {
+	if err := r.ch.SetDefaults(ctx, defaults); err != nil {
 		return err
 	}
 	return r.look(ctx)
@@ -133,5 +133,5 @@ func (r *run) forgetDefaults(ctx context.Context, remove func(*catalog.DefaultGr
 	if len(defaults) == len(r.access.Grants.Defaults) {
 		return nil
 	}
-	return r.ch.SetGrants(ctx, r.access.Grants.Database, defaults)
+	return r.ch.SetDefaults(ctx, defaults)
 }

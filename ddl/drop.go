@@ -363,7 +363,7 @@ func (d *dropping) execute(ctx context.Context) error {
 				return err
 			}
 			for i := range t.Observers {
-				if err := d.r.forgetObserver(ctx, t.Observers[i].ID); err != nil {
+				if err := d.r.ch.ForgetObserver(ctx, t.Observers[i].ID); err != nil {
 					return err
 				}
 			}

@@ -366,27 +366,17 @@ func (g *granting) databases(ctx context.Context) error {
 	}
 	for i := range g.n.Objects {
 		name := nameOf(&g.n.Objects[i]).Name
-		if err := g.requireDatabase(name); err != nil {
+		d, err := g.findDatabase(name)
+		if err != nil {
 			return err
 		}
-		o := g.access.Grants.Database
-		if o.ACL, err = g.onObject(o, acl.Database, "database", name, p); err != nil {
+		next := d.Clone()
+		if next.ACL, err = g.onObject(d.Owned, acl.Database, "database", name, p); err != nil {
 			return err
 		}
-		if err := g.ch.SetGrants(ctx, o, g.access.Grants.Defaults); err != nil {
+		if err := g.putDatabase(ctx, next); err != nil {
 			return err
 		}
-		if err := g.look(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// requireDatabase fails unless the one database is named.
-func (r *run) requireDatabase(name string) error {
-	if name != r.Database {
-		return pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", name)
 	}
 	return nil
 }

@@ -313,36 +313,11 @@ func (r *run) removeFrom(ctx context.Context, t, next *catalog.TableDescriptor, 
 		if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: o.AckIndex}); err != nil {
 			return err
 		}
-		if err := r.forgetObserver(ctx, id); err != nil {
+		if err := r.ch.ForgetObserver(ctx, id); err != nil {
 			return err
 		}
 	}
 	next.Observers = slices.DeleteFunc(next.Observers, func(o catalog.ObserverDescriptor) bool { return slices.Contains(ids, o.ID) })
-	return nil
-}
-
-// forgetObserver removes what is stored for an observer outside of its table. Its notify cells are removed when all transactions
-// that may still write some are over.
-func (r *run) forgetObserver(ctx context.Context, id uint64) error {
-	if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Observer: id}); err != nil {
-		return err
-	}
-	if err := catalog.DeleteSeeding(r.txn, id); err != nil {
-		return err
-	}
-	var keys [][]byte
-	err := catalog.ObserverErrors(ctx, r.txn, id, func(e *catalog.ObserverError) error {
-		keys = append(keys, e.Key)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if err := catalog.DeleteObserverError(r.txn, id, key); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -97,15 +97,6 @@ func (r *run) passRelation(ctx context.Context, t *catalog.TableDescriptor, owne
 	return nil
 }
 
-// alterObjectOwner is ALTER … OWNER TO of what is no relation.
-func (r *run) alterObjectOwner(ctx context.Context, n *ast.AlterObject) error {
-	name := nameOf(&n.Object).Name
-	if n.Object.Kind == "SCHEMA" {
-		return r.alterSchemaOwner(ctx, name, *n.Change.Owner)
-	}
-	return r.alterDatabaseOwner(ctx, name, *n.Change.Owner)
-}
-
 // alterSchemaOwner is ALTER SCHEMA … OWNER TO.
 func (r *run) alterSchemaOwner(ctx context.Context, name string, to ast.Role) error {
 	o, exists := r.access.Grants.Schemas[name]
@@ -134,58 +125,6 @@ func (r *run) alterSchemaOwner(ctx context.Context, name string, to ast.Role) er
 func (r *run) passSchema(ctx context.Context, name string, owner uint32) error {
 	o := r.access.Grants.Schemas[name]
 	if err := r.ch.SetSchemaOwned(ctx, name, catalog.Owned{Owner: owner, ACL: o.ACL.WithOwner(o.OwnerOID(), owner)}); err != nil {
-		return err
-	}
-	return r.look(ctx)
-}
-
-// alterDatabaseOwner is ALTER DATABASE … OWNER TO.
-func (r *run) alterDatabaseOwner(ctx context.Context, name string, to ast.Role) error {
-	if err := r.requireDatabase(name); err != nil {
-		return err
-	}
-	o := r.access.Grants.Database
-	owner, err := r.roleOID(to)
-	if err != nil || owner == o.OwnerOID() {
-		return err
-	}
-	if !r.access.Owns(o.OwnerOID()) {
-		return mustBeOwner("database", name)
-	}
-	if _, err := r.memberRole(to); err != nil {
-		return err
-	}
-	if role := r.access.Roles.ByOID(r.User); !r.access.Superuser() && (role == nil || !role.CreateDB) {
-		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to change owner of database")
-	}
-	return r.passDatabase(ctx, owner)
-}
-
-// limitDatabase is ALTER DATABASE … CONNECTION LIMIT.
-func (r *run) limitDatabase(ctx context.Context, n *ast.Database) error {
-	option, limit := n.Options[0], int64(-1)
-	if !option.Default {
-		var err error
-		if limit, err = strconv.ParseInt(option.Number, 10, 32); err != nil {
-			return pgerror.New(pgerror.SyntaxError, "connection_limit requires an integer value").At(int(option.Pos))
-		}
-	}
-	if limit < -1 {
-		return pgerror.New(pgerror.InvalidParameterValue, "invalid connection limit: %d", limit)
-	}
-	if err := r.requireDatabase(n.Name); err != nil {
-		return err
-	}
-	if o := r.access.Grants.Database; !r.access.Owns(o.OwnerOID()) {
-		return mustBeOwner("database", n.Name)
-	}
-	return r.ch.SetDatabaseLimit(ctx, int(limit))
-}
-
-func (r *run) passDatabase(ctx context.Context, owner uint32) error {
-	o := r.access.Grants.Database
-	next := catalog.Owned{Owner: owner, ACL: o.ACL.WithOwner(o.OwnerOID(), owner)}
-	if err := r.ch.SetGrants(ctx, next, r.access.Grants.Defaults); err != nil {
 		return err
 	}
 	return r.look(ctx)
@@ -227,9 +166,11 @@ func (r *run) reassignOwned(ctx context.Context, n *ast.OwnedBy) error {
 	if !r.access.Owns(to) {
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to reassign objects")
 	}
-	if slices.Contains(from, r.access.Grants.Database.OwnerOID()) {
-		if err := r.passDatabase(ctx, to); err != nil {
-			return err
+	for _, d := range r.r.Databases().All() {
+		if slices.Contains(from, d.OwnerOID()) {
+			if err := r.passDatabase(ctx, d, to); err != nil {
+				return err
+			}
 		}
 	}
 	for name, o := range r.access.Grants.Schemas {
@@ -449,9 +390,17 @@ func (r *run) revokeAll(ctx context.Context, role uint32) error {
 	if err := r.look(ctx); err != nil {
 		return err
 	}
-	database := r.access.Grants.Database
-	if database.ACL, err = database.ACL.Without(roles, role, database.OwnerOID()); err != nil {
-		return err
+	for _, d := range r.r.Databases().All() {
+		if !d.ACL.Mentions(role) {
+			continue
+		}
+		next := d.Clone()
+		if next.ACL, err = d.ACL.Without(roles, role, d.OwnerOID()); err != nil {
+			return err
+		}
+		if err := r.putDatabase(ctx, next); err != nil {
+			return err
+		}
 	}
 	var defaults []catalog.DefaultGrant
 	for _, d := range r.access.Grants.Defaults {
@@ -463,7 +412,7 @@ func (r *run) revokeAll(ctx context.Context, role uint32) error {
 		}
 		defaults = append(defaults, d)
 	}
-	if err := r.ch.SetGrants(ctx, database, defaults); err != nil {
+	if err := r.ch.SetDefaults(ctx, defaults); err != nil {
 		return err
 	}
 	return r.revokeAllOfObjects(ctx, role)
@@ -566,11 +515,13 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 			add(r.schemaID(name), "privileges for schema ", name)
 		}
 	}
-	switch o := r.access.Grants.Database; {
-	case o.OwnerOID() == role:
-		add(0, "owner of database ", r.Database)
-	case o.ACL.Mentions(role):
-		add(0, "privileges for database ", r.Database)
+	for _, d := range r.r.Databases().All() {
+		switch {
+		case d.OwnerOID() == role:
+			add(0, "owner of database ", d.Name)
+		case d.ACL.Mentions(role):
+			add(0, "privileges for database ", d.Name)
+		}
 	}
 	for _, d := range r.access.Grants.Defaults {
 		what := "privileges for "
@@ -594,6 +545,18 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 	texts := make([]string, len(lines))
 	for i := range lines {
 		texts[i] = lines[i].text
+	}
+	for _, d := range r.r.Databases().All() {
+		if d.OID == r.Catalog.OID() {
+			continue
+		}
+		n, err := r.Catalog.Database(d.OID).References(ctx, r.txn, role)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			texts = append(texts, plural.Count(n, "object")+" in database "+d.Name)
+		}
 	}
 	return texts, nil
 }

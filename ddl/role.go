@@ -429,14 +429,15 @@ func (r *run) commentRole(ctx context.Context, name ast.Role, text string) error
 
 // alterRoleSet is ALTER ROLE … SET and RESET, and of ALL roles in a database ALTER DATABASE … SET and RESET.
 func (r *run) alterRoleSet(ctx context.Context, n *ast.AlterRoleSet) error {
+	var database *catalog.DatabaseDescriptor
+	var err error
 	if n.Database != "" {
-		if err := r.requireDatabase(n.Database); err != nil {
+		if database, err = r.findDatabase(n.Database); err != nil {
 			return err
 		}
 	}
 	var role *catalog.Role
 	if n.Name != nil {
-		var err error
 		if role, err = r.requireAlterable(*n.Name); err != nil {
 			return err
 		}
@@ -446,7 +447,7 @@ func (r *run) alterRoleSet(ctx context.Context, n *ast.AlterRoleSet) error {
 	case r.superuser():
 	case role == nil && n.Database == "":
 		return denied("must be superuser to alter settings globally")
-	case role == nil && !r.access.Owns(r.access.Grants.Database.OwnerOID()):
+	case role == nil && !r.access.Owns(database.OwnerOID()):
 		return mustBeOwner("database", n.Database)
 	case role == nil:
 	case role.Superuser:
@@ -465,7 +466,6 @@ func (r *run) alterRoleSet(ctx context.Context, n *ast.AlterRoleSet) error {
 		return r.look(ctx)
 	}
 	next := role.Clone()
-	var err error
 	if next.Settings, err = r.changeSettings(role.Settings, n); err != nil {
 		return err
 	}

@@ -268,6 +268,14 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		return r.commentRoutine(ctx, &n.Object, text)
 	case "TEXT SEARCH CONFIGURATION", "TEXT SEARCH DICTIONARY", "TEXT SEARCH PARSER", "TEXT SEARCH TEMPLATE":
 		return r.commentTextSearch(ctx, &n.Object, text)
+	case "DATABASE":
+		d, err := r.ownDatabase(name.Name)
+		if err != nil {
+			return err
+		}
+		next := d.Clone()
+		next.Comment = text
+		return r.putDatabase(ctx, next)
 	case "SCHEMA":
 		ok, err := r.r.SchemaExists(ctx, name.Name)
 		if err != nil || !ok {
@@ -278,7 +286,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		}
 		return r.look(ctx)
 	}
-	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas, types, routines, extensions, roles, text search configurations and dictionaries.").At(n.Position())
+	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas, types, routines, extensions, databases, roles, text search configurations and dictionaries.").At(n.Position())
 }
 
 func (r *run) commentColumn(ctx context.Context, n *ast.Comment, text string) error {

@@ -274,6 +274,10 @@ func (o oneTable) Stats(context.Context, uint64) (*catalog.TableStats, error) {
 func (o oneTable) Version() uint64                 { return 1 }
 func (o oneTable) Roles() *catalog.Roles           { return catalog.NewRoles() }
 func (o oneTable) Types() *catalog.Types           { return catalog.NewTypes() }
+func (o oneTable) Databases() *catalog.Databases { return catalog.NewDatabases() }
+func (o oneTable) Database() *catalog.DatabaseDescriptor {
+	return catalog.NewDatabases().ByOID(catalog.FirstDatabase)
+}
 func (o oneTable) Extensions() *catalog.Extensions { return catalog.NewExtensions() }
 
 func (o oneTable) Routines() *catalog.Routines     { return catalog.NewRoutines() }

@@ -248,12 +248,24 @@ func (d *database) check(ctx context.Context, r server.CheckReport) error {
 		return err
 	}
 	defer txn.Close()
-	sum, err := check.Run(ctx, d.catalog, txn, func(f check.Finding) error {
-		r.Finding(f.String())
-		return ctx.Err()
-	}, r.Progress)
+	schema, err := d.catalog.At(ctx, txn)
 	if err != nil {
 		return fmt.Errorf("check the tables: %w", err)
+	}
+	var sum check.Summary
+	for _, database := range schema.Databases().All() {
+		of := ""
+		if database.OID != catalog.FirstDatabase {
+			of = "database " + database.Name + ": "
+		}
+		found, err := check.Run(ctx, d.catalog.Database(database.OID), txn, func(f check.Finding) error {
+			r.Finding(of + f.String())
+			return ctx.Err()
+		}, r.Progress)
+		if err != nil {
+			return fmt.Errorf("%scheck the tables: %w", of, err)
+		}
+		sum.Tables, sum.Rows, sum.Entries = sum.Tables+found.Tables, sum.Rows+found.Rows, sum.Entries+found.Entries
 	}
 	r.Note(fmt.Sprintf("%s: %s, %s", plural.Count(sum.Tables, "table"), plural.Count(sum.Rows, "row"), plural.Count(sum.Entries, "index entry")))
 	r.Verified(tablesPart)

@@ -150,7 +150,7 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 // AccessOf returns the method by which a user without a certificate is let in from an address, the zero Addr for the Unix socket:
 // auth.Trust, auth.Password if the user has one, and auth.Reject in all other cases.
 func (n *Node) AccessOf(user string, from netip.Addr, tls bool) auth.Method {
-	return n.gate.MethodFor(user, session.Database, from, tls)
+	return n.gate.MethodFor(user, catalog.FirstDatabaseName, from, tls)
 }
 
 // StoredRules reports whether ALTER SYSTEM has stored the rules that decide which clients are let in.

@@ -97,3 +97,31 @@ func TestUpgradeFromWithoutPolicies(t *testing.T) {
 		n.Close(context.Background())
 	}
 }
+
+// Goal: a directory from before there were several databases opens with all that it has in the first one, whose owner, privileges and limit
+// stay, also when it is opened again, and takes others. Method: a directory that an earlier percodb wrote.
+func TestUpgradeFromWithoutDatabases(t *testing.T) {
+	opts := Options{Role: RoleAll, Data: unpack(t, "testdata/without-databases.tar.gz"), AcceptClockStep: true, Listen: "127.0.0.1:0"}
+	for i := range 2 {
+		n := start(t, opts)
+		if got := query(t, n, "select string_agg(v || twice(id), ',' order by id) from kept where v in (select v from seen) and 'ok'::mood > 'sad'"); got != "a2,b4" {
+			t.Errorf("rows %q", got)
+		}
+		want := "keeper|9|{=Tc/keeper,keeper=CTc/keeper,reader=Cc/keeper}|{work_mem=5MB}"
+		if got := query(t, n, `select concat_ws('|', pg_get_userbyid(datdba), datconnlimit, datacl, setconfig)
+			from pg_database d join pg_db_role_setting on setdatabase = d.oid where datname = current_database()`); got != want {
+			t.Errorf("the database is %q, want %q", got, want)
+		}
+		want = "percodb,template0,template1"
+		if i == 0 {
+			query(t, n, "create database another")
+			want = "another," + want
+		} else {
+			query(t, n, "drop database another")
+		}
+		if got := query(t, n, "select string_agg(datname, ',' order by datname) from pg_database"); got != want {
+			t.Errorf("databases %q, want %q", got, want)
+		}
+		n.Close(context.Background())
+	}
+}

@@ -18,6 +18,7 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -70,6 +71,7 @@ type Manager struct {
 type target struct {
 	table    *catalog.TableDescriptor
 	observer *catalog.ObserverDescriptor
+	database *catalog.Catalog
 }
 
 // Start starts a Manager. Close it before what Deps contain.
@@ -142,7 +144,7 @@ func (m *Manager) follow() {
 	defer ticker.Stop()
 	version := uint64(0)
 	for {
-		if r := m.opts.Deps.Catalog.Latest(); r != nil && r.Version() != version {
+		if r := m.present(); r != nil && r.Version() != version {
 			if m.adopt(r) == nil {
 				version = r.Version()
 			}
@@ -155,36 +157,72 @@ func (m *Manager) follow() {
 	}
 }
 
-// adopt starts, informs and stops runners as a schema has it.
-func (m *Manager) adopt(r catalog.Resolver) error {
-	tables, err := r.Relations(m.ctx)
+// present returns the schema of the first database, nil if it cannot be read now.
+func (m *Manager) present() catalog.Resolver {
+	if r := m.opts.Deps.Catalog.Latest(); r != nil {
+		return r
+	}
+	r, err := m.opts.Deps.Catalog.Present(m.ctx)
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
+// targets lists the observers of all databases. first is the schema of the first one.
+func (m *Manager) targets(first catalog.Resolver) (all []target, err error) {
+	for _, d := range first.Databases().All() {
+		c := m.opts.Deps.Catalog.Database(d.OID)
+		if d.OID != catalog.FirstDatabase && !d.Observed {
+			continue
+		}
+		r, err := c.Present(m.ctx)
+		if errors.Is(err, catalog.ErrNoDatabase) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		tables, err := r.Relations(m.ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tables {
+			for i := range t.Observers {
+				all = append(all, target{table: t, observer: &t.Observers[i], database: c})
+			}
+		}
+	}
+	return all, nil
+}
+
+// adopt starts, informs and stops runners as the schema of the first database, and that of the others at the time, have it.
+func (m *Manager) adopt(first catalog.Resolver) error {
+	all, err := m.targets(first)
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.mu.observers = nil
+	m.mu.observers = all
 	runs := map[uint64]bool{}
-	for _, t := range tables {
-		for i := range t.Observers {
-			o := &t.Observers[i]
-			m.mu.observers = append(m.mu.observers, target{t, o})
-			if o.Body == "" || o.State == catalog.ObserverDisabled {
-				continue
-			}
-			runs[o.ID] = true
-			run := m.mu.runners[o.ID]
-			if run != nil && run.generation != o.Generation { // Transactions of the former one may run for long.
-				run.end()
-				run = nil
-			}
-			if run == nil {
-				run = newRunner(m, target{t, o})
-				m.mu.runners[o.ID] = run
-				m.wg.Go(run.loop)
-			}
-			run.inform(target{t, o})
+	for _, t := range all {
+		o := t.observer
+		if o.Body == "" || o.State == catalog.ObserverDisabled {
+			continue
 		}
+		runs[o.ID] = true
+		run := m.mu.runners[o.ID]
+		if run != nil && run.generation != o.Generation { // Transactions of the former one may run for long.
+			run.end()
+			run = nil
+		}
+		if run == nil {
+			run = newRunner(m, t)
+			m.mu.runners[o.ID] = run
+			m.wg.Go(run.loop)
+		}
+		run.inform(t)
 	}
 	for id, run := range m.mu.runners {
 		if !runs[id] {
@@ -277,7 +315,7 @@ func (m *Manager) resumeSeeding(ctx context.Context) {
 		if t.observer.State != catalog.ObserverSeeding {
 			continue
 		}
-		deps := ddl.Deps{DB: m.opts.Deps.DB, Catalog: m.opts.Deps.Catalog, Env: &builtin.Env{}, Logger: m.log}
+		deps := ddl.Deps{DB: m.opts.Deps.DB, Catalog: t.database, Env: &builtin.Env{}, Logger: m.log}
 		if err := ddl.ResumeSeeding(ctx, deps, t.observer.ID); err != nil && ctx.Err() == nil {
 			m.log.Warn("notifying an observer of the rows from before it was created", "observer", t.observer.Name, "err", err)
 		}

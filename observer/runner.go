@@ -48,6 +48,7 @@ type runner struct {
 	m          *Manager
 	id         uint64
 	table      uint64
+	database   *catalog.Catalog
 	generation uint64
 	stats      *stats
 	stop       chan struct{}
@@ -140,7 +141,7 @@ type page struct {
 
 func newRunner(m *Manager, t target) *runner {
 	r := &runner{
-		m: m, id: t.observer.ID, table: t.table.ID, generation: t.observer.Generation, stats: m.metrics.of(t), stop: make(chan struct{}), wake: make(chan struct{}, 1),
+		m: m, id: t.observer.ID, table: t.table.ID, database: t.database, generation: t.observer.Generation, stats: m.metrics.of(t), stop: make(chan struct{}), wake: make(chan struct{}, 1),
 		target: t, items: map[string]*item{}, results: make(chan result, catalog.MaxObserverConcurrency),
 	}
 	r.ctx, r.cancel = context.WithCancel(m.ctx)
@@ -481,7 +482,9 @@ func (r *runner) work(w *worker) {
 func (r *runner) handle(j *job, res *result) {
 	w := res.worker
 	if w.session == nil {
-		if w.session, res.err = session.NewObserving(r.ctx, r.m.opts.Deps, r.table, r.id); res.err != nil {
+		deps := r.m.opts.Deps
+		deps.Catalog = r.database
+		if w.session, res.err = session.NewObserving(r.ctx, deps, r.table, r.id); res.err != nil {
 			return
 		}
 	}

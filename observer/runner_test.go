@@ -17,7 +17,7 @@ import (
 
 // testRunner returns a runner whose loop does not run.
 func testRunner() *runner {
-	t := target{&catalog.TableDescriptor{ID: 1}, &catalog.ObserverDescriptor{ID: 2, Name: "o", Concurrency: 1, Batch: 1}}
+	t := target{table: &catalog.TableDescriptor{ID: 1}, observer: &catalog.ObserverDescriptor{ID: 2, Name: "o", Concurrency: 1, Batch: 1}}
 	return newRunner(&Manager{metrics: newMetrics(nil), ctx: context.Background()}, t)
 }
 
@@ -66,7 +66,7 @@ func TestSweepOfQueuedKeys(t *testing.T) {
 func TestMetricsOfSuccessor(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
-	of := target{&catalog.TableDescriptor{Schema: "public"}, &catalog.ObserverDescriptor{Name: "o"}}
+	of := target{table: &catalog.TableDescriptor{Schema: "public"}, observer: &catalog.ObserverDescriptor{Name: "o"}}
 	shown := func() int {
 		families, err := registry.Gather()
 		if err != nil {
@@ -88,7 +88,7 @@ func TestMetricsOfSuccessor(t *testing.T) {
 func TestTurnsOfCollector(t *testing.T) {
 	m := &Manager{}
 	for _, id := range []uint64{7, 3, 5} {
-		m.mu.observers = append(m.mu.observers, target{nil, &catalog.ObserverDescriptor{ID: id}})
+		m.mu.observers = append(m.mu.observers, target{observer: &catalog.ObserverDescriptor{ID: id}})
 	}
 	c := collector{m: m, from: map[uint64][]byte{9: nil}, busy: map[uint64]bool{9: true}}
 	turns := func(n int) (ids []uint64) {

@@ -165,7 +165,7 @@ func observerNamed(t *testing.T, deps session.Deps, name string) target {
 	if err != nil || o == nil {
 		t.Fatal(o, err)
 	}
-	return target{table, o}
+	return target{table: table, observer: o}
 }
 
 // Goal: a change that others have handled after it has failed here is not recorded as set aside. Method: set a handled change aside.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/percodb/percodb/audit"
 	"github.com/percodb/percodb/auth"
-	"github.com/percodb/percodb/session"
+	"github.com/percodb/percodb/catalog"
 )
 
 // Admin serves health, metrics and checks of the data over HTTP: /healthz, /metrics, /check, and profiles under
@@ -166,7 +166,7 @@ func audited(log *audit.Log, next http.Handler) http.Handler {
 
 // AdminClient describes who has made a request, as a role.
 func AdminClient(r *http.Request, role string) *auth.Client {
-	c := &auth.Client{TLS: r.TLS, User: role, Database: session.Database, Path: r.URL.Path}
+	c := &auth.Client{TLS: r.TLS, User: role, Database: catalog.FirstDatabaseName, Path: r.URL.Path}
 	if addr, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		c.Addr = net.TCPAddrFromAddrPort(addr)
 	}

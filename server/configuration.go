@@ -285,7 +285,7 @@ func (c *Configuration) checkRules(ctx context.Context, text string) error {
 			superusers[r.Name] = loginOf(roles, r)
 		}
 	}
-	return c.gate.CheckRules(ctx, text, session.Database, superusers)
+	return c.gate.CheckRules(ctx, text, catalog.FirstDatabaseName, superusers)
 }
 
 // Stored implements session.Configuration.

@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/percodb/percodb/auth"
-	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/server/pgwire"
 	"github.com/percodb/percodb/session"
@@ -182,8 +181,10 @@ func tooManyClients() *pgerror.Error {
 	return pgerror.New(pgerror.TooManyConnections, "sorry, too many clients already")
 }
 
-// takeSlot takes a client's slot, which Closed gives back. database is the limit of the database's sessions, -1 for none. The caller holds mu.
-func (s *Server) takeSlot(role *catalog.Role, database int) error {
+// takeSlot takes a client's slot, which Closed gives back. The caller holds mu.
+func (s *Server) takeSlot(sess *session.Session) error {
+	role, limit := sess.Role(), sess.DatabaseLimit()
+	oid, name := sess.Database()
 	switch free := s.opts.MaxConnections - s.mu.slots; {
 	case free <= 0:
 		return tooManyClients()
@@ -192,8 +193,8 @@ func (s *Server) takeSlot(role *catalog.Role, database int) error {
 		return pgerror.New(pgerror.TooManyConnections, `too many connections for role "%s"`, role.Name)
 	case free <= s.opts.ReservedConnections:
 		return pgerror.New(pgerror.TooManyConnections, "remaining connection slots are reserved for non-replication superuser connections")
-	case database >= 0 && s.mu.slots >= database:
-		return pgerror.New(pgerror.TooManyConnections, `too many connections for database "%s"`, session.Database)
+	case limit >= 0 && s.sessionsIn(oid) >= limit:
+		return pgerror.New(pgerror.TooManyConnections, `too many connections for database "%s"`, name)
 	}
 	s.mu.slots++
 	return nil
@@ -209,6 +210,28 @@ func (s *Server) sessionsOf(role uint32) (n int) {
 	return n
 }
 
+// sessionsIn counts the sessions of a database. The caller holds mu.
+func (s *Server) sessionsIn(database uint32) (n int) {
+	for _, c := range s.mu.sessions {
+		if oid, _ := c.session.Database(); oid == database {
+			n++
+		}
+	}
+	return n
+}
+
+// DatabaseName implements pgwire.Host.
+func (s *Server) DatabaseName(ctx context.Context, name string) (string, error) {
+	present, err := s.opts.Deps.Catalog.Present(ctx)
+	if err != nil {
+		return "", session.ToPGError(err)
+	}
+	if d := present.Databases().ForClient(name); d != nil {
+		name = d.Name
+	}
+	return name, nil
+}
+
 // Open implements pgwire.Host.
 func (s *Server) Open(ctx context.Context, conn *pgwire.Conn, startup map[string]string) (*session.Session, error) {
 	sess, err := session.New(ctx, s.opts.Deps, s.lastPID.Add(1), conn.Client(), startup)
@@ -217,7 +240,7 @@ func (s *Server) Open(ctx context.Context, conn *pgwire.Conn, startup map[string
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.takeSlot(sess.Role(), sess.DatabaseLimit())
+	err = s.takeSlot(sess)
 	if !s.mu.starting.remove(conn) && err == nil { // Another client has its place.
 		s.mu.slots--
 		err = tooManyClients()

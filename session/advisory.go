@@ -26,7 +26,7 @@ func (l *advisoryLocks) open(ctx context.Context) (*advisory.Locks, error) {
 	s := l.session
 	l.account = memory.NewAccount(s.deps.Memory, 0)
 	locks := advisory.New(advisory.Options{
-		DB: s.deps.DB, Graph: s.deps.WaitGraph, Memory: &l.account, Lost: func() { s.deps.Terminate(s, errAdvisoryLost()) },
+		Database: s.identity.databaseOID, DB: s.deps.DB, Graph: s.deps.WaitGraph, Memory: &l.account, Lost: func() { s.deps.Terminate(s, errAdvisoryLost()) },
 	})
 	if txn := s.tx.txn; txn != nil {
 		if err := locks.Follow(ctx, txn.StartTS()); err != nil {
@@ -136,7 +136,7 @@ func (v *systemView) AdvisoryLocks() (all []catalog.AdvisoryLock) {
 			return
 		}
 		for _, l := range locks.List() {
-			row := catalog.AdvisoryLock{PID: s.identity.key.PID, High: l.Key.High, Low: l.Key.Low, Pair: l.Key.Pair, Shared: l.Shared, Granted: l.Granted}
+			row := catalog.AdvisoryLock{PID: s.identity.key.PID, Database: s.identity.databaseOID, High: l.Key.High, Low: l.Key.Low, Pair: l.Key.Pair, Shared: l.Shared, Granted: l.Granted}
 			if !l.Granted {
 				row.WaitStart = builtin.UnixToTimestamp(l.Since)
 			}

@@ -24,6 +24,8 @@ type schemaCommands struct {
 	settings *settings.Settings
 	env      *builtin.Env
 	acting   *principal
+	identity *identity
+	backends *backends
 
 	procedural *procedural
 
@@ -57,7 +59,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 	deps := ddl.Deps{
 		DB: c.deps.DB, Catalog: c.deps.Catalog, Temporary: c.tx.temporary(), Env: c.env, SearchPath: c.settings.SearchPath,
 		Report: reporter{w}, Exec: c.execute, Logger: c.log,
-		CheckProcedural: c.procedural.check, LockTimeout: c.settings.LockTimeout, Session: c.tx.guard.Session, User: c.acting.current, SessionUser: c.acting.session, Database: Database, CheckSetting: settings.Check, SuperuserSetting: settings.ForSuperusers,
+		CheckProcedural: c.procedural.check, LockTimeout: c.settings.LockTimeout, Session: c.tx.guard.Session, User: c.acting.current, SessionUser: c.acting.session, Database: c.identity.database, EndSessions: c.endSessions, CheckSetting: settings.Check, SuperuserSetting: settings.ForSuperusers,
 	}
 	if deps.OneTransaction = !c.deps.Shared; c.deps.Shared {
 		deps.CreateRange = c.deps.Router.CreateRange
@@ -128,8 +130,13 @@ func changeName(tree ast.Statement) string {
 		return "CREATE ROLE"
 	case *ast.AlterRole, *ast.AlterRoleSet:
 		return "ALTER ROLE"
-	case *ast.AlterDatabaseSet, *ast.Database:
+	case *ast.AlterDatabaseSet:
 		return "ALTER DATABASE"
+	case *ast.Database:
+		if n.Alter {
+			return "ALTER DATABASE"
+		}
+		return "CREATE DATABASE"
 	case *ast.AlterObject:
 		return "ALTER " + n.Object.Kind
 	case *ast.DropObjects:
@@ -210,6 +217,8 @@ func mustBeAlone(tree ast.Statement, block bool) error {
 		if n.Change == ast.RetryObserver {
 			what = "ALTER OBSERVER ... RETRY"
 		}
+	default:
+		what = ddl.DatabaseAlone(tree)
 	}
 	if what == "" || !block {
 		return nil
@@ -239,6 +248,25 @@ func (c *schemaCommands) execute(ctx context.Context, e ddl.Execution) ([]types.
 	// The schema cannot change in between, since it is being changed, so the guard need not know.
 	tag, err := c.runner.executePlan(ctx, &run{plan: plan, unguarded: true, keeps: true}, collected)
 	return collected.rows, tag.Rows, err
+}
+
+// endSessions ends the sessions of this process that use a database.
+func (c *schemaCommands) endSessions(ctx context.Context, database uint32) error {
+	var others []*Session
+	c.deps.Sessions(func(other *Session) {
+		if other.identity.databaseOID == database && other.identity.key != c.identity.key {
+			others = append(others, other)
+		}
+	})
+	for _, other := range others {
+		if err := c.backends.maySignal(other, "terminate superuser process", "process is being terminated"); err != nil {
+			return err
+		}
+	}
+	for _, other := range others {
+		c.deps.Terminate(other, nil)
+	}
+	return nil
 }
 
 // reporter passes notices on to the client.

@@ -22,6 +22,7 @@ type identity struct {
 	key                     CancelKey
 	user, database, version string // user: the role that has connected, as it was called then
 	role                    uint32 // its OID
+	databaseOID             uint32
 	started                 time.Time
 	client                  Client
 }

@@ -17,10 +17,12 @@ import (
 //
 //	NOTIFY ─▶ transaction.pending ─▶ prepare: subscribe, announce ─▶ commit ─▶ finish: publish
 type notifications struct {
-	hub   *notify.Hub // nil: the session neither listens nor notifies
-	tx    *transaction
-	pid   uint32
-	ended func(why error) // ends the session, whose listener has been ended
+	hub *notify.Hub // nil: the session neither listens nor notifies
+	tx  *transaction
+	pid uint32
+	// database is what the names of the database's channels begin with, before the hub: each database has channels of its own.
+	database string
+	ended    func(why error) // ends the session, whose listener has been ended
 
 	listener *notify.Listener // nil: it has never listened
 	// channels are those that the committed transactions have left, with numbers in the order of LISTEN.
@@ -115,7 +117,7 @@ func (n *notifications) notify(channel, payload string) error {
 	case len(payload) > maxPayload:
 		return pgerror.New(pgerror.InvalidParameterValue, "payload string too long")
 	}
-	m := notify.Message{PID: n.pid, Channel: channel, Payload: payload}
+	m := notify.Message{PID: n.pid, Channel: n.database + channel, Payload: payload}
 	a := &n.tx.pending
 	if a.has(m) {
 		return nil
@@ -147,9 +149,12 @@ func (n *notifications) draw(bytes int64) error {
 func (n *notifications) run(tree ast.Statement) (Tag, error) {
 	switch st := tree.(type) {
 	case *ast.Listen:
-		return verb("LISTEN"), n.ask(listenAction{listen: true, channel: st.Channel})
+		return verb("LISTEN"), n.ask(listenAction{listen: true, channel: n.database + st.Channel})
 	case *ast.Unlisten:
-		return verb("UNLISTEN"), n.ask(listenAction{channel: st.Channel})
+		if st.Channel == "" {
+			return verb("UNLISTEN"), n.ask(listenAction{})
+		}
+		return verb("UNLISTEN"), n.ask(listenAction{channel: n.database + st.Channel})
 	case *ast.Notify:
 		payload := ""
 		if st.Payload != nil {
@@ -316,7 +321,11 @@ func (n *notifications) close() {
 
 // listening lists the channels in the order of LISTEN.
 func (n *notifications) listening() []string {
-	return slices.SortedFunc(maps.Keys(n.channels), func(a, b string) int { return n.channels[a] - n.channels[b] })
+	list := slices.SortedFunc(maps.Keys(n.channels), func(a, b string) int { return n.channels[a] - n.channels[b] })
+	for i := range list {
+		list[i] = list[i][len(n.database):]
+	}
+	return list
 }
 
 // Listening reports whether the client is to be sent notifications when some arrive: it listens, and no transaction is open.
@@ -329,10 +338,15 @@ func (s *Session) TakeNotifications() []notify.Message {
 	if !s.Listening() {
 		return nil
 	}
-	return slices.DeleteFunc(s.notifications.listener.Take(), func(m notify.Message) bool {
-		_, ok := s.notifications.channels[m.Channel]
+	n := &s.notifications
+	taken := slices.DeleteFunc(n.listener.Take(), func(m notify.Message) bool {
+		_, ok := n.channels[m.Channel]
 		return !ok // UNLISTEN came between.
 	})
+	for i := range taken {
+		taken[i].Channel = taken[i].Channel[len(n.database):]
+	}
+	return taken
 }
 
 // AwaitNotifications has wake called, once, when a notification arrives for a session that is Listening; false: some have

@@ -31,14 +31,17 @@ type Observing struct {
 // ErrNoObserver says that an observer does not exist any more, is disabled or has no body.
 var ErrNoObserver = errors.New("there is no such observer, or it does not run")
 
-// NewObserving makes a session that runs the body of an observer of a table. Statements end when ctx does.
+// NewObserving makes a session, in the database of deps.Catalog, that runs the body of an observer of a table. Statements end when ctx does.
 func NewObserving(ctx context.Context, deps Deps, tableID, observerID uint64) (*Observing, error) {
 	if deps.Sessions == nil {
 		deps.Sessions = func(func(*Session)) {}
 	}
-	roles := catalog.NewRoles()
-	startup := map[string]string{"database": Database, "application_name": "observer"}
-	s, err := open(ctx, deps, 0, Client{}, startup, roles, roles.ByOID(catalog.BootstrapSuperuser))
+	present, err := deps.Catalog.Present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	startup := map[string]string{"application_name": "observer"}
+	s, err := open(ctx, deps, 0, Client{}, startup, present, catalog.NewRoles().ByOID(catalog.BootstrapSuperuser))
 	if err != nil {
 		return nil, err
 	}

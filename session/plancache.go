@@ -204,11 +204,19 @@ type plans struct {
 	// guess and valueKey are those of forValues: what values are estimated with, and the buffer of the key.
 	guess    expr.Context
 	valueKey []byte
+	// database is the OID of the database, which keys name; "" for the first one, which they do not.
+	database string
 	// path is the search path that keys name; nil for the default one, which they do not.
 	path []string
 }
 
-func newPlans() plans { return plans{byKey: map[string]*cachedPlan{}} }
+func newPlans(database uint32) plans {
+	m := plans{byKey: map[string]*cachedPlan{}}
+	if database != catalog.FirstDatabase {
+		m.database = strconv.FormatUint(uint64(database), 10)
+	}
+	return m
+}
 
 // add keeps a plan. When there are too many it starts anew: a session that cycles through more texts than that gains
 // little from them.
@@ -263,13 +271,16 @@ func (m *plans) clear() {
 
 // keyOf extends a statement's key by what else its plan depends on. The result is valid until the next call.
 func (m *plans) keyOf(key []byte, declared []types.Type) []byte {
-	if len(declared) == 0 && m.path == nil {
+	if len(declared) == 0 && m.path == nil && m.database == "" {
 		return key
 	}
 	m.key = append(m.key[:0], key...)
 	for _, t := range declared {
 		m.key = append(m.key, 0)
 		m.key = strconv.AppendInt(m.key, int64(t.OID), 10)
+	}
+	if m.database != "" {
+		m.key = append(append(m.key, 3), m.database...)
 	}
 	if m.path != nil {
 		m.key = append(m.key, 2) // An empty path is not the default one.

@@ -9,19 +9,28 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// admit returns the role as which a client connects, if it may log in.
-func admit(present catalog.Resolver, user string) (*catalog.Role, error) {
+// login returns the role as which a client connects, if it may log in.
+func login(present catalog.Resolver, user string) (*catalog.Role, error) {
 	role := present.Roles().ByName(user)
 	switch {
 	case role == nil:
 		return nil, pgerror.New(pgerror.InvalidAuthorization, `role "%s" does not exist`, user)
 	case !role.Login:
 		return nil, pgerror.New(pgerror.InvalidAuthorization, `role "%s" is not permitted to log in`, user)
-	case catalog.NewAccess(present, role.OID).Database(acl.Connect) == 0:
-		return nil, pgerror.New(pgerror.InsufficientPrivilege, "permission denied for database %q", Database).
-			WithDetail("User does not have CONNECT privilege.")
 	}
 	return role, nil
+}
+
+// admit fails unless a role may connect to the database of present.
+func admit(present catalog.Resolver, role *catalog.Role) error {
+	switch d := present.Database(); {
+	case d.Closed:
+		return pgerror.New(pgerror.ObjectNotInPrerequisite, "database %q is not currently accepting connections", d.Name)
+	case catalog.NewAccess(present, role.OID).Database(acl.Connect) == 0:
+		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for database %q", d.Name).
+			WithDetail("User does not have CONNECT privilege.")
+	}
+	return nil
 }
 
 // principal is the role as which a session acts: the session user, or the role that SET ROLE has chosen. Both are the values of

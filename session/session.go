@@ -42,8 +42,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"log/slog"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/percodb/percodb/audit"
@@ -164,15 +166,13 @@ type Session struct {
 	closed   bool
 	tuned    settings.KeepAlive // of the connection
 
-	databaseLimit int // of sessions, when this one began
+	databaseLimit int  // of sessions, when this one began
+	connected     bool // to its database, until Close
 }
 
 // freeBytes is what a session's statements hold without drawing from the server's memory, so that small
 // ones run when it is exhausted.
 const freeBytes = 128 << 10
-
-// Database is the one database a server has.
-const Database = "percodb"
 
 // New makes the session of a client, whose role may log in. startup is its startup packet: user, database, options and
 // settings. The error, if any, is a *pgerror.Error to end the connection with.
@@ -181,33 +181,65 @@ func New(ctx context.Context, deps Deps, pid uint32, client Client, startup map[
 	if user == "" {
 		return nil, pgerror.New(pgerror.InvalidAuthorization, "no PostgreSQL user name specified in startup packet")
 	}
-	present, err := deps.Catalog.Present(ctx)
-	if err != nil {
-		return nil, ToPGError(err)
+	name := startup["database"]
+	if name == "" {
+		name = user
 	}
-	role, err := admit(present, user)
+	c, present, role, err := enter(ctx, deps.Catalog, user, name)
 	if err != nil {
 		return nil, err
 	}
-	s, err := open(ctx, deps, pid, client, startup, present.Roles(), role)
-	if err == nil {
-		s.databaseLimit = present.Grants().DatabaseLimit()
+	deps.Catalog = c
+	s, err := open(ctx, deps, pid, client, startup, present, role)
+	if err != nil {
+		c.Disconnect()
+		return nil, err
 	}
-	return s, err
+	s.databaseLimit, s.connected = present.Database().Limit(), true
+	return s, nil
 }
 
-// open makes the session of a role.
-func open(ctx context.Context, deps Deps, pid uint32, client Client, startup map[string]string, roles *catalog.Roles, role *catalog.Role) (*Session, error) {
-	database := startup["database"]
-	if database == "" {
-		database = role.Name
+// enter begins the use of a database by a role that connects to it, until c.Disconnect.
+func enter(ctx context.Context, any *catalog.Catalog, user, database string) (c *catalog.Catalog, present catalog.Resolver, role *catalog.Role, err error) {
+	if present, err = any.Present(ctx); err != nil {
+		return nil, nil, nil, ToPGError(err)
 	}
-	if database != Database && database != "postgres" {
-		return nil, pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", database).
-			WithHint("percodb has one database, " + Database + ".")
+	if role, err = login(present, user); err != nil {
+		return nil, nil, nil, err
 	}
+	d := present.Databases().ForClient(database)
+	if d == nil {
+		return nil, nil, nil, errNoDatabase(database)
+	}
+	c = any.Database(d.OID)
+	if err = c.Connect(ctx); err != nil {
+		return nil, nil, nil, ToPGError(err)
+	}
+	present, err = c.Present(ctx)
+	switch {
+	case errors.Is(err, catalog.ErrNoDatabase):
+		err = errNoDatabase(database)
+	case err != nil:
+		err = ToPGError(err)
+	default:
+		err = admit(present, role)
+	}
+	if err != nil {
+		c.Disconnect()
+		return nil, nil, nil, err
+	}
+	return c, present, role, nil
+}
+
+func errNoDatabase(name string) error {
+	return pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", name)
+}
+
+// open makes the session of a role in the database of deps.Catalog.
+func open(ctx context.Context, deps Deps, pid uint32, client Client, startup map[string]string, present catalog.Resolver, role *catalog.Role) (*Session, error) {
+	database, roles := present.Database(), present.Roles()
 	s := &Session{deps: deps, log: deps.Logger.With("session", pid), interrupts: newInterrupts(ctx)}
-	s.identity = identity{user: role.Name, role: role.OID, database: Database, version: deps.Version, started: time.Now(), client: client}
+	s.identity = identity{user: role.Name, role: role.OID, database: database.Name, databaseOID: database.OID, version: deps.Version, started: time.Now(), client: client}
 	var secret [4]byte
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails.
 	s.identity.key = CancelKey{PID: pid, Secret: binary.BigEndian.Uint32(secret[:])}
@@ -218,7 +250,7 @@ func open(ctx context.Context, deps Deps, pid uint32, client Client, startup map
 	s.follow()
 	s.settings.MayExamine(s.acting.mayExamine)
 	s.acting.connect(s.settings, &s.tx, role, roles)
-	roles.SettingsAt(role, Database, func(name, value string) {
+	roles.SettingsAt(role, database.Name, func(name, value string) {
 		if err := s.settings.Default(name, value); err != nil { // It was valid when it was set.
 			s.log.Warn("setting of a role not applied", "role", role.Name, "setting", name, "err", err)
 		}
@@ -246,11 +278,17 @@ func (s *Session) connect(ctx context.Context) {
 	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Queries: &s.queries, Rand: builtin.NewRand()}
 	env.TextSearch = tx.textSearch
 	s.domains = planner.NewDomains(&s.env, tx.names)
-	s.objects = pgcatalog.Objects{Resolver: tx.names, Role: func() uint32 { return s.acting.current }, Database: Database}
+	s.objects = pgcatalog.Objects{Resolver: tx.names, Role: func() uint32 { return s.acting.current },
+		Present: func(ctx context.Context, database uint32) (catalog.Resolver, error) {
+			return deps.Catalog.Database(database).Present(ctx)
+		}}
 	s.objects.ViewText, s.objects.UpdatesOf = s.view.ViewText, s.view.UpdatesOf
 	s.activity.identity, s.activity.interrupts, s.activity.shown = &s.identity, s.interrupts, &s.tx.shown
 	s.notifications = notifications{
 		hub: deps.Notify, tx: tx, pid: s.identity.key.PID, ended: func(why error) { deps.Terminate(s, listenerEnded(why)) },
+	}
+	if oid := s.identity.databaseOID; oid != catalog.FirstDatabase {
+		s.notifications.database = strconv.FormatUint(uint64(oid), 10) + "\x00"
 	}
 	if deps.Terminate != nil {
 		s.timer.expired = func() { deps.Terminate(s, errTransactionTimeout()) }
@@ -273,7 +311,7 @@ func (s *Session) connect(ctx context.Context) {
 	s.tx.claimed = memory.NewAccount(deps.Memory, freeBytes)
 	s.collection = collection{reporter: deps.GC, settings: s.settings, env: env}
 	s.travel = timeTravel{tx: tx, oracle: deps.Oracle, collection: &s.collection, env: env, settings: s.settings}
-	s.portals, s.statements, s.plans = newPortals(), newStatements(), newPlans()
+	s.portals, s.statements, s.plans = newPortals(), newStatements(), newPlans(s.identity.databaseOID)
 	s.statements.memory = &s.memory
 	s.meter = sql.NewMeter(&s.memory)
 	s.text.useMeter(s.meter)
@@ -301,7 +339,7 @@ func (s *Session) connect(ctx context.Context) {
 		observers: observerCommands{deps: deps, tx: tx, plans: &s.plans, runner: &s.runner},
 		schema: schemaCommands{
 			deps: deps, log: s.log, tx: tx, portals: &s.portals, plans: &s.plans, runner: &s.runner, settings: s.settings, env: env,
-			acting: &s.acting, procedural: &s.commands.procedural,
+			acting: &s.acting, procedural: &s.commands.procedural, identity: &s.identity, backends: &s.info.backends,
 		},
 	}
 	s.commands.audit = &s.audit
@@ -405,6 +443,11 @@ func (s *Session) ReportSettings(w ResultWriter) {
 // Role returns the role that has connected, as it was then. Safe from any goroutine.
 func (s *Session) Role() *catalog.Role { return s.acting.authenticated }
 
+// Database returns the OID and the name of the database that the session uses.
+func (s *Session) Database() (oid uint32, name string) {
+	return s.identity.databaseOID, s.identity.database
+}
+
 // DatabaseLimit returns how many sessions the database had at most when this one began, -1 for no limit.
 func (s *Session) DatabaseLimit() int { return s.databaseLimit }
 
@@ -457,4 +500,7 @@ func (s *Session) Close() {
 	s.tx.claimed.Close()
 	s.memory.Close()
 	s.interrupts.close()
+	if s.connected {
+		s.deps.Catalog.Disconnect()
+	}
 }

@@ -141,7 +141,7 @@ func (a *activity) lockers() (all []tso.Timestamp) {
 // row returns what pg_stat_activity shows of the session. Safe from any goroutine.
 func (a *activity) row() catalog.Activity {
 	row := catalog.Activity{
-		PID: a.key.PID, Role: a.role, User: a.user, State: a.state(), Application: a.shown.applicationName(), BackendStart: builtin.UnixToTimestamp(a.started), ClientPort: -1, TLS: a.client.TLS,
+		PID: a.key.PID, Role: a.role, DatabaseOID: a.databaseOID, Database: a.database, User: a.user, State: a.state(), Application: a.shown.applicationName(), BackendStart: builtin.UnixToTimestamp(a.started), ClientPort: -1, TLS: a.client.TLS,
 	}
 	row.Query, row.QueryStart = a.shown.lastStatement()
 	if tcp, ok := a.client.Addr.(*net.TCPAddr); ok {

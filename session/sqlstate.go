@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
@@ -32,6 +33,9 @@ func ToPGError(err error) *pgerror.Error {
 
 // mapError maps an error by its kind. The fields of the error that has the kind make the detail.
 func mapError(err error) *pgerror.Error {
+	if errors.Is(err, catalog.ErrNoDatabase) {
+		return pgerror.New(pgerror.InvalidCatalogName, "%v", catalog.ErrNoDatabase)
+	}
 	kind, typed := errkind.Find(err)
 	switch kind {
 	case errkind.Undetermined:

@@ -48,9 +48,6 @@ func (v *systemView) InForce(ctx context.Context, r catalog.Resolver) (catalog.R
 // User implements catalog.SystemView.
 func (v *systemView) User() string { return v.user }
 
-// Database implements catalog.SystemView.
-func (v *systemView) Database() string { return v.database }
-
 // ViewColumns implements catalog.SystemView.
 func (v *systemView) ViewColumns(ctx context.Context, r catalog.Resolver, view *catalog.TableDescriptor) ([]catalog.RelationColumns, error) {
 	return planner.ViewColumns(ctx, view, r, v.env)

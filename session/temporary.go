@@ -53,6 +53,6 @@ func (t *transaction) discardTemporary(ctx context.Context) error {
 func (t *transaction) temporaryDeps() ddl.Deps {
 	return ddl.Deps{
 		DB: t.db, Catalog: t.catalog, Env: t.env, Txn: t.txn, Guard: t.guard, Temporary: t.temporary(),
-		User: t.acting.current, SessionUser: t.acting.session, Database: Database, Logger: t.log,
+		User: t.acting.current, SessionUser: t.acting.session, Database: t.acting.audit.identity.database, Logger: t.log,
 	}
 }

@@ -97,13 +97,10 @@ func (p *parser) alterOther(pos ast.Pos) ast.Statement {
 	}
 	if word == kw.Database {
 		st := p.alterDatabase(pos)
-		if set, ok := st.(*ast.AlterDatabaseSet); ok && set.Set != nil {
-			return st
+		if o, ok := st.(*ast.AlterObject); ok && o.Change.Version {
+			p.notYet(pos, "ALTER DATABASE ... REFRESH COLLATION VERSION", "Collations have no versions to refresh; see REINDEX.")
 		}
-		if database, ok := st.(*ast.Database); ok && len(database.Options) == 1 && database.Options[0].Name == "CONNECTION LIMIT" {
-			return st
-		}
-		return p.ownerOnly(pos, st, "ALTER DATABASE", objectHint(word))
+		return st
 	}
 	if p.acceptObserver() {
 		return p.alterObserver(pos)

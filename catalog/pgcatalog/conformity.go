@@ -18,7 +18,7 @@ func implementationRows(s *scan) error {
 		{"10004", "COLLATING SEQUENCE", types.Null, text("C"), "by bytes"},
 		{"23", "CURSOR COMMIT BEHAVIOR", num(1), types.Null, "close cursors and retain prepared statements"},
 		{"2", "DATA SOURCE NAME", types.Null, text(""), ""},
-		{"17", "DBMS NAME", types.Null, text(databaseName), ""},
+		{"17", "DBMS NAME", types.Null, text("percodb"), ""},
 		{"26", "DEFAULT TRANSACTION ISOLATION", num(2), types.Null, "READ COMMITTED; a session may choose another one"},
 		{"28", "IDENTIFIER CASE", num(3), types.Null, "in mixed case, which matters"},
 		{"85", "NULL COLLATION", num(0), types.Null, "NULL is higher than all values"},

@@ -18,9 +18,10 @@ import (
 type Objects struct {
 	// Resolver returns the session's resolver, nil before there is one.
 	Resolver func() catalog.Resolver
-	// Role returns the OID of the current role, Database the name of the database.
-	Role     func() uint32
-	Database string
+	// Role returns the OID of the current role.
+	Role func() uint32
+	// Present returns the schema in force of a database.
+	Present func(ctx context.Context, database uint32) (catalog.Resolver, error)
 	// ViewText is the query of a view as clients are shown it.
 	ViewText func(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, pretty bool) (string, error)
 	// UpdatesOf is that of catalog.SystemView.
@@ -323,6 +324,9 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 			}
 		}
 	}
+	if class == "pg_database" {
+		return o.databaseComment(id)
+	}
 	if comment, ok := builtinComment(id, class); ok {
 		return comment, true
 	}
@@ -440,6 +444,18 @@ func (o *Objects) TypeNamed(name string) (types.Type, error) {
 	return types.Type{}, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", name)
 }
 
+func (o *Objects) databaseComment(id types.OID) (string, bool) {
+	r := o.Resolver()
+	if r == nil {
+		return "", false
+	}
+	d := r.Databases().ByOID(uint32(id))
+	if d == nil {
+		return "", false
+	}
+	return d.Comment, d.Comment != ""
+}
+
 func (o *Objects) schemaComment(id types.OID) (string, bool) {
 	d, ok := o.Resolver().(catalog.SchemaDetails)
 	if !ok {
@@ -463,6 +479,10 @@ func (o *Objects) RelationSize(ctx context.Context, id types.OID, withIndexes bo
 	if t == nil {
 		return 0, nil
 	}
+	return relationSize(ctx, r, t, withIndexes)
+}
+
+func relationSize(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, withIndexes bool) (int64, error) {
 	stats, err := r.Stats(ctx, t.ID)
 	if err != nil {
 		return 0, err
@@ -475,11 +495,33 @@ func (o *Objects) RelationSize(ctx context.Context, id types.OID, withIndexes bo
 }
 
 // DatabaseSize implements builtin.Catalog.
-func (o *Objects) DatabaseSize(ctx context.Context) (int64, error) {
+func (o *Objects) DatabaseSize(ctx context.Context, q builtin.DatabaseQuery) (size int64, known bool, err error) {
 	r := o.Resolver()
 	if r == nil {
-		return 0, nil
+		return 0, false, nil
 	}
+	d := r.Databases().ByOID(uint32(q.OID))
+	switch {
+	case q.Current:
+		d = r.Database()
+	case q.Name != "":
+		if d = r.Databases().Named(q.Name); d == nil {
+			return 0, false, pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", q.Name)
+		}
+	}
+	if d == nil {
+		return 0, false, nil
+	}
+	if d.OID != r.Database().OID {
+		if r, err = o.Present(ctx, d.OID); err != nil {
+			return 0, false, err
+		}
+	}
+	size, err = databaseSize(ctx, r)
+	return size, true, err
+}
+
+func databaseSize(ctx context.Context, r catalog.Resolver) (int64, error) {
 	all, err := r.Relations(ctx)
 	if err != nil {
 		return 0, err
@@ -489,7 +531,7 @@ func (o *Objects) DatabaseSize(ctx context.Context) (int64, error) {
 		if t.Kind != catalog.KindTable {
 			continue
 		}
-		size, err := o.RelationSize(ctx, types.OID(t.OID()), true)
+		size, err := relationSize(ctx, r, t, true)
 		if err != nil {
 			return 0, err
 		}

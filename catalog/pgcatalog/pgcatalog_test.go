@@ -60,6 +60,10 @@ func (f *fixed) Roles() *catalog.Roles {
 	)
 }
 func (f *fixed) Types() *catalog.Types           { return catalog.NewTypes() }
+func (f *fixed) Databases() *catalog.Databases { return catalog.NewDatabases() }
+func (f *fixed) Database() *catalog.DatabaseDescriptor {
+	return catalog.NewDatabases().ByOID(catalog.FirstDatabase)
+}
 func (f *fixed) Extensions() *catalog.Extensions { return catalog.NewExtensions() }
 
 func (f *fixed) Routines() *catalog.Routines     { return catalog.NewRoutines() }

@@ -181,7 +181,7 @@ func (o *Objects) HasPrivilege(q *builtin.PrivilegeQuery) (has, known bool, err 
 	case "schema":
 		return o.hasSchemaPrivilege(r, a, q)
 	case "database":
-		return hasDatabasePrivilege(a, q, o.Database)
+		return hasDatabasePrivilege(r, a, q)
 	case "type":
 		return o.hasTypePrivilege(r, a, q)
 	case "function":
@@ -213,15 +213,18 @@ func (o *Objects) hasSchemaPrivilege(r catalog.Resolver, a *catalog.Access, q *b
 	return a.Schema(name, p) != 0, true, err
 }
 
-func hasDatabasePrivilege(a *catalog.Access, q *builtin.PrivilegeQuery, database string) (has, known bool, err error) {
-	switch {
-	case q.Named && q.Name != database:
-		return false, false, pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", q.Name)
-	case !q.Named && q.OID != databaseOID:
+func hasDatabasePrivilege(r catalog.Resolver, a *catalog.Access, q *builtin.PrivilegeQuery) (has, known bool, err error) {
+	d := r.Databases().ByOID(uint32(q.OID))
+	if q.Named {
+		if d = r.Databases().Named(q.Name); d == nil {
+			return false, false, pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", q.Name)
+		}
+	}
+	if d == nil {
 		return false, false, nil
 	}
 	p, err := parsePrivileges("database", q.Privileges)
-	return a.Database(p) != 0, true, err
+	return a.OfDatabase(d, p) != 0, true, err
 }
 
 // hasRelationPrivilege answers for tables, sequences and columns.

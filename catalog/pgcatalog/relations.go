@@ -13,7 +13,6 @@ const (
 	btreeOID      = 403  //
 	ginOID        = 2742 //
 	ginHandlerOID = 333  // PostgreSQL's, which no client can call
-	databaseOID   = 5    // the one database
 	tablespaceOID = 1663 // pg_default
 
 	classPgClass     = 1259 // relations, as classoid and classid
@@ -31,9 +30,6 @@ const (
 	classPgTSParser   = 3601
 	classPgTSTemplate = 3764
 )
-
-// databaseName is the name of the one database.
-const databaseName = "percodb"
 
 // rowsFunctions maps system tables to what computes their rows; those left out are empty.
 func rowsFunctions() map[string]func(*scan) error {

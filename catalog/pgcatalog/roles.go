@@ -134,15 +134,12 @@ func memberRows(s *scan) error {
 
 func roleSettingRows(s *scan) error {
 	emit := func(role uint32, settings []catalog.RoleSetting) error {
-		for _, database := range []struct {
-			oid  int
-			name string
-		}{{0, ""}, {databaseOID, s.database()}} {
-			config := configuration(settings, database.name)
+		for _, database := range append([]*catalog.DatabaseDescriptor{{}}, s.Databases().All()...) {
+			config := configuration(settings, database.Name)
 			if config.IsNull() {
 				continue
 			}
-			if err := s.emit(col{"setdatabase", num(database.oid)}, col{"setrole", oid(role)}, col{"setconfig", config}); err != nil {
+			if err := s.emit(col{"setdatabase", oid(database.OID)}, col{"setrole", oid(role)}, col{"setconfig", config}); err != nil {
 				return err
 			}
 		}
@@ -221,16 +218,27 @@ func (o *Objects) QuotedRole(id types.OID) (string, bool) {
 	return keyword.QuoteIdent(name), ok
 }
 
-// classPgAuthid is pg_authid, as classoid.
-const classPgAuthid = 1260
+// classPgAuthid is pg_authid, and classPgDatabase pg_database, as classoid.
+const (
+	classPgAuthid   = 1260
+	classPgDatabase = 1262
+)
 
-// sharedDescriptionRows serves pg_shdescription: the comments of roles.
+// sharedDescriptionRows serves pg_shdescription: the comments of roles and databases.
 func sharedDescriptionRows(s *scan) error {
 	for _, r := range s.Roles().All() {
 		if r.Comment == "" {
 			continue
 		}
 		if err := s.emit(col{"objoid", oid(r.OID)}, col{"classoid", num(classPgAuthid)}, col{"description", text(r.Comment)}); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.Databases().All() {
+		if d.Comment == "" {
+			continue
+		}
+		if err := s.emit(col{"objoid", oid(d.OID)}, col{"classoid", num(classPgDatabase)}, col{"description", text(d.Comment)}); err != nil {
 			return err
 		}
 	}

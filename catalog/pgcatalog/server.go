@@ -117,21 +117,21 @@ func amRows(s *scan) error {
 const utf8Encoding = 6
 
 func databaseRows(s *scan) error {
-	o := &s.Grants().Database
-	return s.emit(
-		col{"oid", num(databaseOID)}, col{"datname", text(s.database())}, col{"datdba", oid(o.OwnerOID())}, col{"datacl", types.ACL(o.ACL)}, col{"encoding", num(utf8Encoding)},
-		col{"datlocprovider", letter('c')}, col{"datallowconn", boolean(true)}, col{"datconnlimit", num(s.Grants().DatabaseLimit())}, col{"dattablespace", num(tablespaceOID)},
-		col{"datcollate", text("C")}, col{"datctype", text("C")},
-	)
+	for _, d := range s.Databases().All() {
+		err := s.emit(
+			col{"oid", oid(d.OID)}, col{"datname", text(d.Name)}, col{"datdba", oid(d.OwnerOID())}, col{"datacl", types.ACL(d.ACL)}, col{"encoding", num(utf8Encoding)},
+			col{"datlocprovider", letter('c')}, col{"datistemplate", boolean(d.Template)}, col{"datallowconn", boolean(!d.Closed)}, col{"datconnlimit", num(d.Limit())},
+			col{"dattablespace", num(tablespaceOID)}, col{"datcollate", text("C")}, col{"datctype", text("C")},
+		)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// database is the name of the one database.
-func (s *scan) database() string {
-	if s.view != nil {
-		return s.view.Database()
-	}
-	return databaseName
-}
+// database is the name of the database.
+func (s *scan) database() string { return s.Database().Name }
 
 func tablespaceRows(s *scan) error {
 	for _, id := range []int{tablespaceOID, globalTablespaceOID} {
@@ -247,7 +247,7 @@ func activityRows(s *scan) error {
 		if a.ClientPort != 0 {
 			port = num(a.ClientPort)
 		}
-		err := s.emit(col{"datid", num(databaseOID)}, col{"datname", text(s.database())}, col{"pid", num(a.PID)}, col{"usesysid", oid(a.Role)},
+		err := s.emit(col{"datid", oid(a.DatabaseOID)}, col{"datname", text(a.Database)}, col{"pid", num(a.PID)}, col{"usesysid", oid(a.Role)},
 			col{"usename", text(a.User)}, col{"application_name", text(a.Application)}, col{"client_addr", shown(optional(a.ClientAddr))},
 			col{"client_port", shown(port)}, col{"backend_start", shown(instant(a.BackendStart))}, col{"xact_start", shown(instant(a.XactStart))},
 			col{"query_start", shown(instant(a.QueryStart))}, col{"state_change", shown(instant(a.StateChange))},
@@ -272,7 +272,7 @@ func advisoryLockRows(s *scan) error {
 		if l.Pair {
 			subID = 2
 		}
-		err := s.emit(col{"locktype", text("advisory")}, col{"database", num(databaseOID)}, col{"classid", oid(l.High)}, col{"objid", oid(l.Low)},
+		err := s.emit(col{"locktype", text("advisory")}, col{"database", oid(l.Database)}, col{"classid", oid(l.High)}, col{"objid", oid(l.Low)},
 			col{"objsubid", num(subID)}, col{"virtualtransaction", text(fmt.Sprintf("%d/0", l.PID))}, col{"pid", num(l.PID)}, col{"mode", text(mode)},
 			col{"granted", boolean(l.Granted)}, col{"fastpath", boolean(false)}, col{"waitstart", instant(l.WaitStart)})
 		if err != nil {

@@ -25,6 +25,8 @@ const maxMessageBytes = 1<<30 - 2
 
 // Host is what the server gives a connection.
 type Host interface {
+	// DatabaseName returns the name of the database that a client means, which is what it says if there is none.
+	DatabaseName(ctx context.Context, name string) (string, error)
 	// Open makes the session of a client that has introduced itself. An error is sent as FATAL.
 	Open(ctx context.Context, c *Conn, startup map[string]string) (*session.Session, error)
 	// Closed reports that the session of Open has ended.

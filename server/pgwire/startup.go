@@ -205,8 +205,9 @@ func (c *Conn) authenticate(ctx context.Context, startup map[string]string) (*au
 	if client.Database == "" {
 		client.Database = client.User
 	}
-	if client.Database == "postgres" { // another name of the one database, which the rules name
-		client.Database = session.Database
+	var err error
+	if client.Database, err = c.host.DatabaseName(ctx, client.Database); err != nil {
+		return nil, err
 	}
 	rule, err := c.gate.Admit(ctx, client, &saslConversation{c})
 	if err != nil {

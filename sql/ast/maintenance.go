@@ -105,6 +105,14 @@ type DatabaseOption struct {
 	Text    *Text
 }
 
+// Word returns the option's value as a word, "" for Default.
+func (o *DatabaseOption) Word() string {
+	if o.Text != nil {
+		return o.Text.Value
+	}
+	return o.Number
+}
+
 func (*Listen) statement()                  {}
 func (*Unlisten) statement()                {}
 func (*Notify) statement()                  {}

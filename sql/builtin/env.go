@@ -125,6 +125,13 @@ type Queries interface {
 	Query(ctx context.Context, text string, columns func([]types.Type) error, row func(types.Row) error) error
 }
 
+// DatabaseQuery names a database: the current one, or by its name, or by its OID.
+type DatabaseQuery struct {
+	Current bool
+	Name    string
+	OID     types.OID
+}
+
 // Catalog implements functions about objects. ok is false where PostgreSQL returns NULL.
 type Catalog interface {
 	types.Names
@@ -170,7 +177,8 @@ type Catalog interface {
 	Describe(class, object types.OID, column int) (string, bool)
 	// RelationSize estimates the bytes of a relation, optionally with indexes.
 	RelationSize(ctx context.Context, relation types.OID, withIndexes bool) (int64, error)
-	DatabaseSize(ctx context.Context) (int64, error)
+	// DatabaseSize estimates the bytes of a database, if it is known.
+	DatabaseSize(ctx context.Context, q DatabaseQuery) (size int64, known bool, err error)
 	// SerialSequence implements pg_get_serial_sequence.
 	SerialSequence(table, column string) (string, bool, error)
 }

@@ -231,9 +231,11 @@ func sizeFuncs() []decl {
 			return intDatum(c.RelationSize(env.Context(), oidArg(a[0]), withIndexes))
 		})
 	}
-	database := catalogFunc(func(env *Env, c Catalog, _ []types.Datum) (types.Datum, error) {
-		return intDatum(c.DatabaseSize(env.Context()))
-	})
+	database := func(query func(types.Datum) DatabaseQuery) Func {
+		return catalogFunc(func(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			return databaseSize(env, c, query(a[0]))
+		})
+	}
 	tablespace := catalogFunc(tablespaceSize)
 	return []decl{
 		{sig: "pg_relation_size(regclass) int8", flags: volatile, fn: relation(false)},
@@ -248,8 +250,8 @@ func sizeFuncs() []decl {
 			table, err := c.RelationSize(env.Context(), oidArg(a[0]), false)
 			return intDatum(all-table, err)
 		})},
-		{sig: "pg_database_size(name) int8", flags: volatile, fn: database},
-		{sig: "pg_database_size(oid) int8", flags: volatile, fn: database},
+		{sig: "pg_database_size(name) int8", flags: volatile, fn: database(func(d types.Datum) DatabaseQuery { return DatabaseQuery{Name: d.Text()} })},
+		{sig: "pg_database_size(oid) int8", flags: volatile, fn: database(func(d types.Datum) DatabaseQuery { return DatabaseQuery{OID: oidArg(d)} })},
 		{sig: "pg_tablespace_size(name) int8", flags: volatile, fn: tablespace},
 		{sig: "pg_tablespace_size(oid) int8", flags: volatile, fn: tablespace},
 		{sig: "pg_size_pretty(int8) text", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
@@ -266,6 +268,14 @@ const (
 	defaultTablespace, defaultTablespaceOID = "pg_default", 1663
 	globalTablespace, globalTablespaceOID   = "pg_global", 1664
 )
+
+func databaseSize(env *Env, c Catalog, q DatabaseQuery) (types.Datum, error) {
+	size, known, err := c.DatabaseSize(env.Context(), q)
+	if err != nil || !known {
+		return types.Null, err
+	}
+	return types.Int(size), nil
+}
 
 // tablespaceSize takes a tablespace's name or OID.
 func tablespaceSize(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
@@ -284,7 +294,7 @@ func tablespaceSize(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 	}
 	switch id {
 	case defaultTablespaceOID:
-		return intDatum(c.DatabaseSize(env.Context()))
+		return databaseSize(env, c, DatabaseQuery{Current: true})
 	case globalTablespaceOID:
 		return types.Int(0), nil
 	}
