@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/percolator"
 )
 
@@ -75,9 +76,13 @@ type Databases struct {
 
 // NewDatabases returns the databases of a new store.
 func NewDatabases() *Databases {
+	template := Owned{Owner: BootstrapSuperuser, ACL: acl.List{
+		{Grantee: acl.Public, Grantor: BootstrapSuperuser, Rights: acl.Connect},
+		{Grantee: BootstrapSuperuser, Grantor: BootstrapSuperuser, Rights: acl.Database.All()},
+	}}
 	return &Databases{list: []*DatabaseDescriptor{
-		{OID: template1OID, Name: Template1Name, Template: true, Comment: "default template for new databases"},
-		{OID: template0OID, Name: Template0Name, Template: true, Closed: true, Comment: "unmodifiable empty database"},
+		{OID: template1OID, Name: Template1Name, Owned: template, Template: true, Comment: "default template for new databases"},
+		{OID: template0OID, Name: Template0Name, Owned: template, Template: true, Closed: true, Comment: "unmodifiable empty database"},
 		{OID: FirstDatabase, Name: FirstDatabaseName},
 	}}
 }

@@ -251,6 +251,24 @@ func (r *run) alterDatabase(ctx context.Context, n *ast.Database) error {
 	return r.putDatabase(ctx, next)
 }
 
+// commentDatabase is COMMENT ON DATABASE. That a database does not exist is not an error: dumps of PostgreSQL's older versions had the comment of
+// one that may have another name.
+func (r *run) commentDatabase(ctx context.Context, name, text string) error {
+	if r.r.Databases().Named(name) == nil {
+		absent := pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", name)
+		absent.Severity = "WARNING"
+		r.Report.Notice(absent)
+		return nil
+	}
+	d, err := r.ownDatabase(name)
+	if err != nil {
+		return err
+	}
+	next := d.Clone()
+	next.Comment = text
+	return r.putDatabase(ctx, next)
+}
+
 // moveDatabase is ALTER DATABASE … SET TABLESPACE.
 func (r *run) moveDatabase(n *ast.AlterDatabaseSet) error {
 	if _, err := r.ownDatabase(n.Name); err != nil {

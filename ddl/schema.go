@@ -269,13 +269,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 	case "TEXT SEARCH CONFIGURATION", "TEXT SEARCH DICTIONARY", "TEXT SEARCH PARSER", "TEXT SEARCH TEMPLATE":
 		return r.commentTextSearch(ctx, &n.Object, text)
 	case "DATABASE":
-		d, err := r.ownDatabase(name.Name)
-		if err != nil {
-			return err
-		}
-		next := d.Clone()
-		next.Comment = text
-		return r.putDatabase(ctx, next)
+		return r.commentDatabase(ctx, name.Name, text)
 	case "SCHEMA":
 		ok, err := r.r.SchemaExists(ctx, name.Name)
 		if err != nil || !ok {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/check"
 	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/kv"
