@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -137,7 +136,7 @@ func New(ctx context.Context, db *percolator.DB, opts Options) (*Catalog, error)
 	if err := c.bootstrap(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.refresh(ctx); err != nil && !errors.Is(err, ErrNoDatabase) {
+	if err := c.refresh(ctx); err != nil {
 		return nil, err
 	}
 	if c.opts.Shared {

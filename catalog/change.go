@@ -32,11 +32,11 @@ type Change struct {
 	seen  overlay
 	// committing: counted in catalog.committing.
 	committing bool
-	closed     []uint64 // the tables shut to writers; after a rollback to a savepoint they stay so
-	tried      []uint64 // those to be shut, also if that has failed: there may be something to open
-	touched    []touch  // the tables of which the transaction wrote the descriptor
-	created    []uint64 // those among touched that are new
-	gone     []*Catalog // of databases that the transaction drops
+	closed     []uint64   // the tables shut to writers; after a rollback to a savepoint they stay so
+	tried      []uint64   // those to be shut, also if that has failed: there may be something to open
+	touched    []touch    // the tables of which the transaction wrote the descriptor
+	created    []uint64   // those among touched that are new
+	gone       []*Catalog // of databases that the transaction drops
 	// versions are those that the transaction has given the schema, undone ones included.
 	versions []uint64
 	markers  *markers        // of closed tables (Shared only)

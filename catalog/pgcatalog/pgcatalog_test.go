@@ -59,7 +59,7 @@ func (f *fixed) Roles() *catalog.Roles {
 			MemberOf: []catalog.Membership{{Role: 16400, Grantor: 10, Admin: true}}},
 	)
 }
-func (f *fixed) Types() *catalog.Types           { return catalog.NewTypes() }
+func (f *fixed) Types() *catalog.Types         { return catalog.NewTypes() }
 func (f *fixed) Databases() *catalog.Databases { return catalog.NewDatabases() }
 func (f *fixed) Database() *catalog.DatabaseDescriptor {
 	return catalog.NewDatabases().ByOID(catalog.FirstDatabase)

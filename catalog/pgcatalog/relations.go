@@ -57,6 +57,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_am":                           amRows,
 		"pg_catalog.pg_collation":                    collationRows,
 		"pg_catalog.pg_database":                     databaseRows,
+		"pg_catalog.pg_stat_database":                statDatabaseRows,
 		"pg_catalog.pg_tablespace":                   tablespaceRows,
 		"pg_catalog.pg_roles":                        roleRows,
 		"pg_catalog.pg_authid":                       authidRows,

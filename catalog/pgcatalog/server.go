@@ -130,6 +130,25 @@ func databaseRows(s *scan) error {
 	return nil
 }
 
+// statDatabaseRows are the rows of pg_stat_database: the number of sessions. What is done in a database is not counted.
+func statDatabaseRows(s *scan) error {
+	sessions := map[uint32]int{}
+	if s.view != nil {
+		for _, a := range s.view.Activity() {
+			sessions[a.DatabaseOID]++
+		}
+	}
+	if err := s.emit(col{"datid", num(0)}, col{"numbackends", num(0)}); err != nil {
+		return err
+	}
+	for _, d := range s.Databases().All() {
+		if err := s.emit(col{"datid", oid(d.OID)}, col{"datname", text(d.Name)}, col{"numbackends", num(sessions[d.OID])}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // database is the name of the database.
 func (s *scan) database() string { return s.Database().Name }
 
