@@ -193,11 +193,11 @@ func TestStatistics(t *testing.T) {
 			t.Fatalf("versions %d/%d, were %d/%d", now.Version, now.WriterVersion, desc.Version, desc.WriterVersion)
 		}
 	}
-	c.stats.note(desc.ID, 600)
+	c.stats.note(changedTable{c.database, desc.ID}, 600)
 	if stale, err := c.Stale(ctx); err != nil || len(stale) != 0 {
 		t.Fatal(stale, err)
 	}
-	c.stats.note(desc.ID, 200)
+	c.stats.note(changedTable{c.database, desc.ID}, 200)
 	if stale, err := c.Stale(ctx); err != nil || len(stale) != 1 || stale[0] != desc.ID {
 		t.Fatal(stale, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/percodb/percodb/auth"
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/server/pgwire"
 	"github.com/percodb/percodb/session"
@@ -181,10 +182,8 @@ func tooManyClients() *pgerror.Error {
 	return pgerror.New(pgerror.TooManyConnections, "sorry, too many clients already")
 }
 
-// takeSlot takes a client's slot, which Closed gives back. The caller holds mu.
-func (s *Server) takeSlot(sess *session.Session) error {
-	role, limit := sess.Role(), sess.DatabaseLimit()
-	oid, name := sess.Database()
+// takeSlot takes a client's slot, which Closed gives back. limit is that of the sessions of a database, -1 for none. The caller holds mu.
+func (s *Server) takeSlot(role *catalog.Role, database uint32, name string, limit int) error {
 	switch free := s.opts.MaxConnections - s.mu.slots; {
 	case free <= 0:
 		return tooManyClients()
@@ -193,7 +192,7 @@ func (s *Server) takeSlot(sess *session.Session) error {
 		return pgerror.New(pgerror.TooManyConnections, `too many connections for role "%s"`, role.Name)
 	case free <= s.opts.ReservedConnections:
 		return pgerror.New(pgerror.TooManyConnections, "remaining connection slots are reserved for non-replication superuser connections")
-	case limit >= 0 && s.sessionsIn(oid) >= limit:
+	case limit >= 0 && s.sessionsIn(database) >= limit:
 		return pgerror.New(pgerror.TooManyConnections, `too many connections for database "%s"`, name)
 	}
 	s.mu.slots++
@@ -240,7 +239,8 @@ func (s *Server) Open(ctx context.Context, conn *pgwire.Conn, startup map[string
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.takeSlot(sess)
+	database, name := sess.Database()
+	err = s.takeSlot(sess.Role(), database, name, sess.DatabaseLimit())
 	if !s.mu.starting.remove(conn) && err == nil { // Another client has its place.
 		s.mu.slots--
 		err = tooManyClients()

@@ -21,7 +21,7 @@ func TestSlots(t *testing.T) {
 		{free, "remaining connection slots are reserved for non-replication superuser connections"}, {super, ""}, {super, "sorry, too many clients already"},
 	} {
 		got := ""
-		if err := s.takeSlot(c.role, -1); err != nil {
+		if err := s.takeSlot(c.role, 0, "", -1); err != nil {
 			got = err.(*pgerror.Error).Message
 		}
 		if got != c.want {

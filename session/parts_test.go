@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -18,7 +19,7 @@ func TestPlanKeys(t *testing.T) {
 	for _, text := range []string{"a", "b"} {
 		for _, declared := range [][]types.Type{nil, {types.TInt4}, {types.TInt8}, {types.TInt4, types.TInt8}} {
 			for _, path := range [][]string{nil, {}, {"x"}, {"x", "y"}, {"xy"}} {
-				m := newPlans()
+				m := newPlans(catalog.FirstDatabase)
 				m.path = path
 				key, what := string(m.keyOf([]byte(text), declared)), fmt.Sprintf("%s %v %q %v", text, declared, path, path == nil)
 				if other, ok := seen[key]; ok {
@@ -80,7 +81,7 @@ func TestPlansFollowSchema(t *testing.T) {
 
 // Goal: the session's share of plans is bounded.
 func TestPlansAreBounded(t *testing.T) {
-	m := newPlans()
+	m := newPlans(catalog.FirstDatabase)
 	for i := range 3*sessionPlans + 1 {
 		m.add(fmt.Sprint(i), &cachedPlan{})
 	}
@@ -92,7 +93,7 @@ func TestPlansAreBounded(t *testing.T) {
 // Goal: plans of large texts do not take a server's memory. Method: many of them are kept, some twice; the bytes of the keys stay
 // within the bounds, the last one is kept, and one that is too large is not.
 func TestLargePlansAreBounded(t *testing.T) {
-	shared, own := NewPlanCache(), newPlans()
+	shared, own := NewPlanCache(), newPlans(catalog.FirstDatabase)
 	var last string
 	for i := range 3000 {
 		last = fmt.Sprint(i/2, strings.Repeat("x", 64<<10))

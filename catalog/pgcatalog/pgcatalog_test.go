@@ -85,8 +85,7 @@ func (f *fixed) SequenceValue(context.Context, *catalog.TableDescriptor) (int64,
 // session is what system tables show of a session.
 type session struct{}
 
-func (session) User() string     { return "joe" }
-func (session) Database() string { return "percodb" }
+func (session) User() string { return "joe" }
 func (session) ViewColumns(context.Context, catalog.Resolver, *catalog.TableDescriptor) ([]catalog.RelationColumns, error) {
 	return nil, nil
 }

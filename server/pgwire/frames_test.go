@@ -83,7 +83,10 @@ func (s *stackServer) record() {
 func (s *stackServer) Open(ctx context.Context, c *Conn, startup map[string]string) (*session.Session, error) {
 	return session.New(ctx, s.deps, 1, c.Client(), startup)
 }
-func (s *stackServer) Closed(*session.Session)       {}
+func (s *stackServer) Closed(*session.Session) {}
+func (s *stackServer) DatabaseName(_ context.Context, name string) (string, error) {
+	return name, nil
+}
 func (s *stackServer) Cancel(session.CancelKey) bool { return false }
 
 // trusting makes a gate that lets everyone in.

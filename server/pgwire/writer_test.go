@@ -19,7 +19,10 @@ type panickingHost struct{}
 func (panickingHost) Open(context.Context, *Conn, map[string]string) (*session.Session, error) {
 	panic("a bug")
 }
-func (panickingHost) Closed(*session.Session)       {}
+func (panickingHost) Closed(*session.Session) {}
+func (panickingHost) DatabaseName(_ context.Context, name string) (string, error) {
+	return name, nil
+}
 func (panickingHost) Cancel(session.CancelKey) bool { return false }
 
 // Goal: a panic ends its connection with XX000 and an id that the log explains, even when it left a
