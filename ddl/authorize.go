@@ -81,7 +81,7 @@ func (r *run) authorize(ctx context.Context, stmt ast.Statement) error {
 		return nil
 	case *ast.CreatePolicy, *ast.AlterPolicy: // by the owner of the table (policy.go)
 		return nil
-	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.DropObjects, *ast.GrantRole: // role.go, membership.go, owner.go, droptype.go, policy.go
+	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.AlterDatabaseSet, *ast.Database, *ast.DropObjects, *ast.GrantRole: // role.go, database.go, membership.go, owner.go, droptype.go, policy.go
 		return nil
 	}
 	return pgerror.New(pgerror.InternalError, "nothing decides who may run %T", stmt)

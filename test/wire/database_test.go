@@ -142,7 +142,7 @@ func TestDropDatabaseInUse(t *testing.T) {
 		t.Errorf("its own: %s", got)
 	}
 	go func() {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // The statement waits by then, as a rule; if it does not, it need not.
 		c.Close(context.Background())
 	}()
 	execAll(t, s.admin, "alter database used rename to other", "create database used")
@@ -208,7 +208,7 @@ func TestObserverInDatabase(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the observer has not run")
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // between two looks
 	}
 	one.Close(context.Background())
 	if got := row(s.admin, "select count(*) from seen"); got != "0" {
