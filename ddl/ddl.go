@@ -321,11 +321,11 @@ func (r *run) see(resolver catalog.Resolver) {
 }
 
 func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) {
-	if ofDatabase(stmt) {
-		return r.database(ctx, stmt)
-	}
 	if err := r.authorize(ctx, stmt); err != nil {
 		return "", err
+	}
+	if ofDatabase(stmt) {
+		return r.database(ctx, stmt)
 	}
 	switch n := stmt.(type) {
 	case *ast.CreateTable:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -21,7 +22,7 @@ func TestGrantsOfOthers(t *testing.T) {
 			t.Fatalf("%s: %s", text, got)
 		}
 	}
-	app, err := s.connectAs(map[string]string{"user": "app", "database": Database})
+	app, err := s.connectAs(map[string]string{"user": "app", "database": catalog.FirstDatabaseName})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,10 +48,10 @@ func TestGrantsOfOthers(t *testing.T) {
 	if got := root.query("REVOKE CONNECT ON DATABASE percodb FROM PUBLIC"); strings.Contains(got, "error") {
 		t.Fatal(got)
 	}
-	if _, err := s.connectAs(map[string]string{"user": "app", "database": Database}); err == nil || ToPGError(err).Code != pgerror.InsufficientPrivilege {
+	if _, err := s.connectAs(map[string]string{"user": "app", "database": catalog.FirstDatabaseName}); err == nil || ToPGError(err).Code != pgerror.InsufficientPrivilege {
 		t.Errorf("without CONNECT: %v", err)
 	}
-	if _, err := s.connectAs(map[string]string{"user": "nobody", "database": Database}); err == nil || ToPGError(err).Code != pgerror.InvalidAuthorization {
+	if _, err := s.connectAs(map[string]string{"user": "nobody", "database": catalog.FirstDatabaseName}); err == nil || ToPGError(err).Code != pgerror.InvalidAuthorization {
 		t.Errorf("without a role: %v", err)
 	}
 }
@@ -64,7 +65,7 @@ func TestAuthorizedPlansCostNothing(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	app, err := s.connectAs(map[string]string{"user": "app", "database": Database})
+	app, err := s.connectAs(map[string]string{"user": "app", "database": catalog.FirstDatabaseName})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func BenchmarkPrivileges(b *testing.B) {
 		{"superuser", "postgres", read}, {"role", "app", read}, {"function", "app", call},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			session, err := s.connectAs(map[string]string{"user": c.user, "database": Database})
+			session, err := s.connectAs(map[string]string{"user": c.user, "database": catalog.FirstDatabaseName})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -154,7 +155,7 @@ func TestPrivilegesOfThePast(t *testing.T) {
 		}
 	}
 	for user, want := range map[string]string{"gains": "row 0", "loses": "error 42501"} {
-		c, err := s.connectAs(map[string]string{"user": user, "database": Database})
+		c, err := s.connectAs(map[string]string{"user": user, "database": catalog.FirstDatabaseName})
 		if err != nil {
 			t.Fatal(err)
 		}
