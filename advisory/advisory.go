@@ -46,10 +46,10 @@ type Request struct {
 type Options struct {
 	// Database is the OID of the session's database, which has locks of its own.
 	Database uint32
-	DB     *percolator.DB
-	Graph  waitgraph.Graph // of the store's waits; nil: deadlocks through several kinds of locks are not found
-	Memory *memory.Account // the session's
-	Lost   func()          // called once, from another goroutine, when a lock may have been granted to others; must not block
+	DB       *percolator.DB
+	Graph    waitgraph.Graph // of the store's waits; nil: deadlocks through several kinds of locks are not found
+	Memory   *memory.Account // the session's
+	Lost     func()          // called once, from another goroutine, when a lock may have been granted to others; must not block
 }
 
 // lockBytes is what a lock counts for in the session's memory.

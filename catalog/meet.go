@@ -144,7 +144,7 @@ func (ch *Change) meet(ctx context.Context) (*schemaSnapshot, error) {
 		err = ch.base.lackNone(theirs, final)
 	}
 	if err == nil && !alone && ch.wrote.roles {
-		err = ch.lackElsewhere(ctx, final, now)
+		err = ch.lackElsewhere(ctx, final, now, beneath{version: theirs.version})
 	}
 	return final, err
 }
@@ -418,7 +418,7 @@ func (s *schemaSnapshot) lackNone(theirs, final *schemaSnapshot) error {
 }
 
 // lackElsewhere is lackNone for the objects of other databases, and the roles that the change drops.
-func (ch *Change) lackElsewhere(ctx context.Context, final *schemaSnapshot, now tso.Timestamp) error {
+func (ch *Change) lackElsewhere(ctx context.Context, final *schemaSnapshot, now tso.Timestamp, own beneath) error {
 	gone := func(role uint32) bool { return ch.base.roles.byOID[role] != nil && final.roles.byOID[role] == nil }
 	if !slices.ContainsFunc(ch.base.roles.list, func(r *Role) bool { return gone(r.OID) }) {
 		return nil
@@ -427,7 +427,7 @@ func (ch *Change) lackElsewhere(ctx context.Context, final *schemaSnapshot, now 
 		if d.OID == ch.catalog.database {
 			continue
 		}
-		s, err := ch.catalog.Database(d.OID).atWith(ctx, ch.txn, now)
+		s, err := ch.catalog.Database(d.OID).atWith(ctx, ch.txn, now, own)
 		if err != nil {
 			return err
 		}

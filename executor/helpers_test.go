@@ -271,9 +271,9 @@ func (o oneTable) Schemas(context.Context) ([]string, error)                    
 func (o oneTable) Stats(context.Context, uint64) (*catalog.TableStats, error) {
 	return &catalog.TableStats{}, nil
 }
-func (o oneTable) Version() uint64                 { return 1 }
-func (o oneTable) Roles() *catalog.Roles           { return catalog.NewRoles() }
-func (o oneTable) Types() *catalog.Types           { return catalog.NewTypes() }
+func (o oneTable) Version() uint64               { return 1 }
+func (o oneTable) Roles() *catalog.Roles         { return catalog.NewRoles() }
+func (o oneTable) Types() *catalog.Types         { return catalog.NewTypes() }
 func (o oneTable) Databases() *catalog.Databases { return catalog.NewDatabases() }
 func (o oneTable) Database() *catalog.DatabaseDescriptor {
 	return catalog.NewDatabases().ByOID(catalog.FirstDatabase)

@@ -224,7 +224,7 @@ func (m *memCatalog) SchemaExists(_ context.Context, schema string) (bool, error
 
 func (m *memCatalog) Roles() *catalog.Roles { return catalog.NewRoles() }
 
-func (m *memCatalog) Types() *catalog.Types           { return catalog.NewTypes() }
+func (m *memCatalog) Types() *catalog.Types         { return catalog.NewTypes() }
 func (m *memCatalog) Databases() *catalog.Databases { return catalog.NewDatabases() }
 func (m *memCatalog) Database() *catalog.DatabaseDescriptor {
 	return catalog.NewDatabases().ByOID(catalog.FirstDatabase)
