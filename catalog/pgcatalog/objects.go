@@ -20,7 +20,7 @@ type Objects struct {
 	Resolver func() catalog.Resolver
 	// Role returns the OID of the current role.
 	Role func() uint32
-	// Present returns the schema in force of a database.
+	// Present returns the schema in force of a database; nil: others than that of Resolver are not known.
 	Present func(ctx context.Context, database uint32) (catalog.Resolver, error)
 	// ViewText is the query of a view as clients are shown it.
 	ViewText func(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, pretty bool) (string, error)
@@ -509,7 +509,7 @@ func (o *Objects) DatabaseSize(ctx context.Context, q builtin.DatabaseQuery) (si
 			return 0, false, pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", q.Name)
 		}
 	}
-	if d == nil {
+	if d == nil || d.OID != r.Database().OID && o.Present == nil {
 		return 0, false, nil
 	}
 	if d.OID != r.Database().OID {
