@@ -155,11 +155,9 @@ func (r *run) boundValue(ctx context.Context, parent *catalog.TableDescriptor, i
 	if at, found := columnIn(e); found {
 		return types.Null, pgerror.New(pgerror.FeatureNotSupported, "cannot use column reference in partition bound expression").At(at)
 	}
-	want := typ
-	bound, err := r.bind(ctx, nil, e, want, inPartitionBound)
+	bound, err := r.bind(ctx, nil, e, typ, inPartitionBound)
 	if pg, ok := err.(*pgerror.Error); ok && pg.Code == pgerror.DatatypeMismatch {
-		col := parent.ColumnByID(parent.Partitioning.Keys[i].ColumnID)
-		name := col.Name
+		name := parent.ColumnByID(parent.Partitioning.Keys[i].ColumnID).Name
 		return types.Null, pgerror.New(pgerror.DatatypeMismatch, "specified value cannot be cast to type %s for column %q", typ.Base().String(), name).At(e.Position())
 	}
 	if pg, ok := err.(*pgerror.Error); ok && pg.Message == "cannot use subquery in "+inPartitionBound {

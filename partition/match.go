@@ -41,14 +41,9 @@ func (b *Bounds) Match(tests []Test, out []bool) {
 	default:
 		b.matchRanges(tests, nil, out)
 	}
-	if b.rest >= 0 && !b.coveredByList(&tests[0]) {
+	if b.rest >= 0 { // It may have what the bounds of the others leave out.
 		out[b.rest] = true
 	}
-}
-
-// coveredByList reports that no row of the default partition can pass: never, since bounds may leave values out.
-func (b *Bounds) coveredByList(t *Test) bool {
-	return b.strategy == catalog.PartitionByList && t.Null && b.null >= 0
 }
 
 // wholeKeys returns how many keys the tests admit, -1 if they do not say.
