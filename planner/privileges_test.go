@@ -96,7 +96,7 @@ func TestNodesAreAuthorized(t *testing.T) {
 		}
 		return true
 	})
-	known := []string{"PointGet", "Scan", "Append", "Changes", "VirtualScan", "LookupJoin", "LockRows", "Insert", "Update", "Delete", "Merge"}
+	known := []string{"PointGet", "Scan", "Append", "Changes", "VirtualScan", "LookupJoin", "LockRows", "Insert", "Update", "Delete", "Merge", "InsteadOf"}
 	slices.Sort(declared)
 	slices.Sort(known)
 	if !slices.Equal(declared, known) {

@@ -261,7 +261,7 @@ func deferral(c constraint) string {
 
 // viewDefinition is a view's query, NULL for a system view, which has none.
 func (s *scan) viewDefinition(t *catalog.TableDescriptor) (types.Datum, error) {
-	if t.ViewQuery == "" {
+	if t.ViewQuery == "" || s.view == nil {
 		return types.Null, nil
 	}
 	definition, err := s.view.ViewText(s.ctx, s.Resolver, t, false)

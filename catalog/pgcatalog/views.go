@@ -165,7 +165,7 @@ func infoViewRows(s *scan) error {
 // user or view cannot.
 func (s *scan) updatesOf(t *catalog.TableDescriptor, column int) (catalog.Updates, error) {
 	switch {
-	case t.Kind == catalog.KindView:
+	case t.Kind == catalog.KindView && s.view != nil:
 		return s.view.UpdatesOf(s.ctx, s.Resolver, t, false, column)
 	case t.Kind == catalog.KindTable && !t.Materialized:
 		return catalog.CanAll, nil
