@@ -30,6 +30,7 @@ func TestEveryNodeHasAnOperator(t *testing.T) {
 		&planner.Aggregate{Input: in()}, &planner.Expand{Input: in()}, &planner.WindowAgg{Input: in()}, &planner.Sort{Input: in()}, &planner.TopN{Input: in()}, &planner.Limit{Input: in()},
 		&planner.Distinct{Input: in()}, &planner.SetOp{Op: "UNION", Left: in(), Right: in()}, &planner.LockRows{Input: in()},
 		&planner.Insert{Table: table, Input: in()}, &planner.Update{Table: table, Input: in()}, &planner.Delete{Table: table, Input: in()}, &planner.Merge{Table: table, Input: in()},
+		&planner.InsteadOf{View: table, Input: in()},
 	}
 	var have []string
 	for _, n := range nodes {
