@@ -31,6 +31,7 @@ const (
 	wordExtension = "extension"  // OID → installed extension
 	wordRoutine   = "routine"    // OID → user-defined function, procedure or aggregate
 	wordText      = "textsearch" // OID → user-defined text search configuration or dictionary
+	wordCollation = "collation"  // OID → user-defined collation
 
 	wordDatabase = "database" // OID → database
 	wordObject   = "object"   // OID of a database / key of one of its objects

@@ -32,6 +32,8 @@ type Resolver interface {
 	Routines() *Routines
 	// TextSearch returns the text search objects that users have defined; never nil.
 	TextSearch() *TextSearch
+	// Collations returns the collations that users have created; never nil.
+	Collations() *Collations
 	// Version identifies the state of the whole schema; equal versions mean equal answers.
 	Version() uint64
 }

@@ -26,6 +26,7 @@ type schemaSnapshot struct {
 	extensions *Extensions
 	routines   *Routines
 	textSearch *TextSearch
+	collations *Collations
 	roles      *Roles
 	grants     *Grants
 }
@@ -85,6 +86,9 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 	}
 	defined, err := readTypes(ctx, r, c.space, last)
 	if err != nil {
+		return nil, err
+	}
+	if s.collations, err = loadCollations(ctx, r, c.space, last); err != nil {
 		return nil, err
 	}
 	if s.extensions, err = loadExtensions(ctx, r, c.space, last); err != nil {
@@ -244,6 +248,9 @@ func (s *schemaSnapshot) Routines() *Routines { return s.routines }
 
 // TextSearch implements Resolver.
 func (s *schemaSnapshot) TextSearch() *TextSearch { return s.textSearch }
+
+// Collations implements Resolver.
+func (s *schemaSnapshot) Collations() *Collations { return s.collations }
 
 // Grants implements Resolver.
 func (s *schemaSnapshot) Grants() *Grants { return s.grants }

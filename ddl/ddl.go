@@ -108,15 +108,15 @@ func (silent) Progress(string, int64) {}
 func Handles(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
 	case *ast.AlterObject:
-		return n.Object.Role != nil || ofDatabase(n) || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind) ||
+		return n.Object.Role != nil || ofDatabase(n) || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || n.Object.Kind == "COLLATION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind) ||
 			ofTextSearch(n.Object.Kind)
 	case *ast.DropObjects:
-		return n.Objects[0].Role != nil || ofDatabase(n) || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind) ||
+		return n.Objects[0].Role != nil || ofDatabase(n) || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || n.Objects[0].Kind == "COLLATION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind) ||
 			ofTextSearch(n.Objects[0].Kind)
 	case *ast.CreateFunction, *ast.AlterFunction:
 		return true
 	case *ast.Define:
-		return n.Kind == "AGGREGATE" || ofTextSearch(n.Kind)
+		return n.Kind == "AGGREGATE" || n.Kind == "COLLATION" || ofTextSearch(n.Kind)
 	case *ast.AlterTextSearch:
 		return true
 	case *ast.CreatePolicy, *ast.AlterPolicy, *ast.CreateTrigger:
@@ -371,6 +371,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		if ofTextSearch(n.Object.Kind) {
 			return "ALTER " + n.Object.Kind, r.alterTextSearchObject(ctx, n)
 		}
+		if n.Object.Kind == "COLLATION" {
+			return "ALTER COLLATION", r.alterCollation(ctx, n)
+		}
 		if ofRoutine(n.Object.Kind) {
 			return "ALTER " + n.Object.Kind, r.alterRoutineObject(ctx, n)
 		}
@@ -388,6 +391,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 	case *ast.Define:
 		if ofTextSearch(n.Kind) {
 			return "CREATE " + n.Kind, r.createTextSearch(ctx, n)
+		}
+		if n.Kind == "COLLATION" {
+			return "CREATE COLLATION", r.createCollation(ctx, n)
 		}
 		return "CREATE AGGREGATE", r.createAggregate(ctx, n)
 	case *ast.AlterTextSearch:
@@ -420,6 +426,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		}
 		if ofTextSearch(n.Objects[0].Kind) {
 			return "DROP " + n.Objects[0].Kind, r.dropTextSearch(ctx, n)
+		}
+		if n.Objects[0].Kind == "COLLATION" {
+			return "DROP COLLATION", r.dropCollations(ctx, n)
 		}
 		if ofRoutine(n.Objects[0].Kind) {
 			return "DROP " + n.Objects[0].Kind, r.dropRoutines(ctx, n)

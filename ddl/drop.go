@@ -548,6 +548,14 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 		}
 		why = append(why, lines...)
 	}
+	orders := r.collationsIn(schema)
+	for _, o := range orders {
+		lines, err := r.schemaCollation(ctx, o)
+		if err != nil {
+			return err
+		}
+		why = append(why, lines...)
+	}
 	functions := r.routinesWhere(func(f *catalog.RoutineDescriptor) bool { return f.Schema == schema })
 	for _, f := range functions {
 		why = append(why, "function "+r.routineSignature(f)+" depends on schema "+schema)
@@ -598,6 +606,15 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 	}
 	if err := r.dropFoundTextSearch(ctx, search); err != nil {
 		return err
+	}
+	for _, o := range orders {
+		found, err := r.collationUses(ctx, o)
+		if err != nil {
+			return err
+		}
+		if err := r.dropCollationWith(ctx, o, found); err != nil {
+			return err
+		}
 	}
 	for _, e := range installed {
 		if err := r.dropExtension(ctx, e, true); err != nil {

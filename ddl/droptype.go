@@ -84,6 +84,10 @@ type typeDropping struct {
 	// routines have arguments or results of the type, or use it in another way.
 	routines []*catalog.RoutineDescriptor
 	names    func(*catalog.RoutineDescriptor) string // of routines
+	// lines are further dependents as messages list them: views on what is dropped.
+	lines []string
+	// what is the statement, for messages.
+	what string
 }
 
 // fieldUse is an attribute of a composite type that has a type, or arrays of it.
@@ -123,26 +127,13 @@ type typeUses struct {
 
 // usesOf finds what depends on a type. describe lists it as messages do.
 func (r *run) usesOf(ctx context.Context, d *catalog.TypeDescriptor) (*typeDropping, error) {
-	found := &typeDropping{routines: r.routinesWith(d), names: r.routineSignature}
+	found := &typeDropping{routines: r.routinesWith(d), names: r.routineSignature, what: "DROP TYPE … CASCADE"}
 	var err error
 	if found.columns, err = r.columnsOf(ctx, d); err != nil {
 		return nil, err
 	}
-	all, err := r.r.Relations(ctx)
-	if err != nil {
+	if err := r.addRelationUses(ctx, found, typeDependency(d)); err != nil {
 		return nil, err
-	}
-	for _, t := range all {
-		if t.Kind != catalog.KindTable && t.Kind != catalog.KindView {
-			continue
-		}
-		uses, err := r.dependents(t, d, found.columns)
-		if err != nil {
-			return nil, err
-		}
-		if len(uses) > 0 {
-			found.others = append(found.others, typeUses{t, uses})
-		}
 	}
 	if found.domains, err = r.domainUses(ctx, d); err != nil {
 		return nil, err
@@ -162,12 +153,47 @@ func (r *run) usesOf(ctx context.Context, d *catalog.TypeDescriptor) (*typeDropp
 		found.columns, found.others = append(found.columns, of.columns...), append(found.others, of.others...)
 		found.domains, found.fields = append(found.domains, of.domains...), append(found.fields, of.fields...)
 	}
-	slices.SortStableFunc(found.others, func(a, b typeUses) int { return int(int64(a.relation.ID) - int64(b.relation.ID)) })
+	slices.SortStableFunc(found.others, byRelation)
 	return found, nil
 }
 
-// describe lists the dependents: dependsOn adds what they depend on. What depends on the array type comes first, then what was made first.
-func (f *typeDropping) describe(d *catalog.TypeDescriptor, dependsOn bool) (lines []string) {
+func byRelation(a, b typeUses) int { return cmp.Compare(a.relation.ID, b.relation.ID) }
+
+// addRelationUses adds what of relations depends on a type or a collation, beside the columns that have been found.
+func (r *run) addRelationUses(ctx context.Context, found *typeDropping, on dependency) error {
+	all, err := r.r.Relations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		if t.Kind != catalog.KindTable && t.Kind != catalog.KindView {
+			continue
+		}
+		uses, err := r.dependents(t, on, found.columns)
+		if err != nil {
+			return err
+		}
+		if len(uses) > 0 {
+			found.others = append(found.others, typeUses{t, uses})
+		}
+	}
+	slices.SortStableFunc(found.others, byRelation)
+	return nil
+}
+
+// onType ends the line of what depends on a type, or on its array type.
+func onType(d *catalog.TypeDescriptor) func(array bool) string {
+	return func(array bool) string {
+		if array {
+			return " depends on type " + builtin.TypeName(d.Defined().ArrayType())
+		}
+		return " depends on type " + builtin.TypeName(d.Type())
+	}
+}
+
+// describe lists the dependents: dependsOn, unless it is nil, ends each line with what it depends on. What depends on the array type comes
+// first, then what was made first.
+func (f *typeDropping) describe(dependsOn func(array bool) string) (lines []string) {
 	type dependent struct {
 		array  bool
 		id     uint64
@@ -175,10 +201,8 @@ func (f *typeDropping) describe(d *catalog.TypeDescriptor, dependsOn bool) (line
 	}
 	var all []dependent
 	add := func(what string, array bool, id uint64, within ...string) {
-		if dependsOn && array {
-			what += " depends on type " + builtin.TypeName(d.Defined().ArrayType())
-		} else if dependsOn {
-			what += " depends on type " + builtin.TypeName(d.Type())
+		if dependsOn != nil {
+			what += dependsOn(array)
 		}
 		all = append(all, dependent{array, id, append([]string{what}, within...)})
 	}
@@ -190,8 +214,10 @@ func (f *typeDropping) describe(d *catalog.TypeDescriptor, dependsOn bool) (line
 	}
 	for _, u := range f.domains {
 		var within []string
-		if u.within != nil {
-			within = u.within.describe(u.domain, dependsOn)
+		if u.within != nil && dependsOn != nil {
+			within = u.within.describe(onType(u.domain))
+		} else if u.within != nil {
+			within = u.within.describe(nil)
 		}
 		add(u.what(), u.array, u.domain.ID, within...)
 	}
@@ -224,11 +250,11 @@ func (r *run) dropType(ctx context.Context, d *catalog.TypeDescriptor, cascade b
 	if err != nil {
 		return err
 	}
-	if lines := found.describe(d, true); len(lines) > 0 && !cascade {
+	if lines := found.describe(onType(d)); len(lines) > 0 && !cascade {
 		return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because other objects depend on it", builtin.TypeName(d.Type())).
 			WithDetail("%s", joinLines(lines)).WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
 	}
-	r.noticeCascade(found.describe(d, false))
+	r.noticeCascade(found.describe(nil))
 	return r.dropTypeWith(ctx, d, found)
 }
 
@@ -252,7 +278,7 @@ func (r *run) dropTypeWith(ctx context.Context, d *catalog.TypeDescriptor, found
 func (r *run) dropDependents(ctx context.Context, found *typeDropping) error {
 	for _, u := range found.columns {
 		if holdsColumn(&u.table.Primary, u.column.ID) {
-			return pgerror.Unsupported("DROP TYPE … CASCADE of the type of a primary key",
+			return pgerror.Unsupported(found.what+" of that of a primary key",
 				"Drop column "+u.column.Name+" of table "+u.table.Name+" first.")
 		}
 	}
@@ -269,7 +295,7 @@ func (r *run) dropDependents(ctx context.Context, found *typeDropping) error {
 		if now == nil {
 			continue
 		}
-		if err := r.requireUnused(ctx, now, "DROP TYPE … CASCADE of the type of an attribute"); err != nil {
+		if err := r.requireUnused(ctx, now, found.what+" of that of an attribute"); err != nil {
 			return err
 		}
 		next := now.Clone()
@@ -284,18 +310,20 @@ func (r *run) dropDependents(ctx context.Context, found *typeDropping) error {
 		}
 	}
 	for _, u := range found.columns {
-		now, err := r.r.RelationByID(ctx, u.table.ID)
-		if err != nil {
-			return err
-		}
-		if now == nil || now.Ordinal(u.column.ID) < 0 {
-			continue
-		}
-		if err := r.alterDropColumn(ctx, now, &ast.DropColumn{Name: u.column.Name, Cascade: true}); err != nil {
+		if err := r.dropColumnNumber(ctx, u.table.ID, u.column.ID); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dropColumnNumber drops a column of a table with all that depends on it, if the table still has it.
+func (r *run) dropColumnNumber(ctx context.Context, table uint64, column uint32) error {
+	now, err := r.r.RelationByID(ctx, table)
+	if err != nil || now == nil || now.Ordinal(column) < 0 {
+		return err
+	}
+	return r.alterDropColumn(ctx, now, &ast.DropColumn{Name: now.ColumnByID(column).Name, Cascade: true})
 }
 
 // dropDomainUse drops what of a domain depends on a type.
@@ -330,18 +358,25 @@ func (r *run) domainUses(ctx context.Context, d *catalog.TypeDescriptor) (uses [
 			uses = append(uses, domainUse{domain: other, within: within, array: oid == types.OID(d.ArrayID)})
 			continue
 		}
-		err := mapDomain(other.Clone(), func(check types.OID, inspect func(ast.Visitor)) {
-			found := false
-			inspect(castsTo(d, func(*ast.Cast) { found = true }))
-			if found {
-				uses = append(uses, domainUse{domain: other, check: check})
-			}
-		})
+		named, err := domainExpressionUses(other, typeDependency(d))
 		if err != nil {
 			return nil, err
 		}
+		uses = append(uses, named...)
 	}
 	return uses, nil
+}
+
+// domainExpressionUses lists the expressions of a domain that name a type or a collation.
+func domainExpressionUses(d *catalog.TypeDescriptor, on dependency) (uses []domainUse, err error) {
+	err = mapDomain(d.Clone(), func(check types.OID, inspect func(ast.Visitor)) {
+		found := false
+		inspect(on.uses(func() { found = true }))
+		if found {
+			uses = append(uses, domainUse{domain: d, check: check})
+		}
+	})
+	return uses, err
 }
 
 // dropUses drops what of a relation depends on a type.
@@ -372,6 +407,8 @@ func (r *run) dropUses(ctx context.Context, u typeUses) error {
 					}
 				}
 			}
+		case use.trigger != 0:
+			next.Triggers = slices.DeleteFunc(next.Triggers, func(g catalog.TriggerDescriptor) bool { return g.OID == use.trigger })
 		case use.policy != 0:
 			next.Policies = slices.DeleteFunc(next.Policies, func(p catalog.PolicyDescriptor) bool { return p.OID == use.policy })
 		case use.observer != 0:
@@ -420,5 +457,5 @@ func (r *run) schemaType(ctx context.Context, d *catalog.TypeDescriptor, schema 
 	found.others = slices.DeleteFunc(found.others, func(u typeUses) bool { return u.relation.Schema == schema })
 	found.routines = slices.DeleteFunc(found.routines, func(d *catalog.RoutineDescriptor) bool { return d.Schema == schema })
 	lines := []string{"type " + builtin.TypeName(d.Type()) + " depends on schema " + schema}
-	return append(lines, found.describe(d, true)...), nil
+	return append(lines, found.describe(onType(d))...), nil
 }

@@ -17,7 +17,6 @@ import (
 // extensionDropping is what dropping an extension drops with it, and the lines that say why.
 type extensionDropping struct {
 	typeDropping
-	lines []string
 	// textSearch are the configurations and dictionaries that use those of the extension.
 	textSearch []*catalog.TextSearchDescriptor
 }
@@ -37,6 +36,7 @@ func (r *run) extensionUses(ctx context.Context, d *catalog.ExtensionDescriptor)
 	env := *r.Env
 	probing.Deps, deps.Env = &deps, &env
 	p := &extensionProbe{run: &probing, of: d}
+	p.found.what = "DROP EXTENSION … CASCADE"
 	if !slices.Contains(r.path, d.Schema) {
 		p.prefix = ast.QuoteIdent(d.Schema) + "."
 	}
@@ -278,7 +278,7 @@ func (p *extensionProbe) userType(ctx context.Context, d *catalog.TypeDescriptor
 		if err != nil {
 			return err
 		}
-		p.found.lines = append(p.found.lines, within.describe(d, true)...)
+		p.found.lines = append(p.found.lines, within.describe(onType(d))...)
 		p.found.domains = append(p.found.domains, domainUse{domain: d, within: within})
 		return nil
 	}

@@ -267,8 +267,8 @@ func (r *run) removeIndex(ctx context.Context, next *catalog.TableDescriptor, ix
 	return nil
 }
 
-// reprintIndexes prints the expressions of indexes anew that name a type, which has another name or other labels now.
-func (r *run) reprintIndexes(ctx context.Context, d *catalog.TypeDescriptor) error {
+// reprintIndexes prints the expressions of indexes anew that name a type or a collation, which has another name or other labels now.
+func (r *run) reprintIndexes(ctx context.Context, of dependency) error {
 	all, err := r.r.Relations(ctx)
 	if err != nil {
 		return err
@@ -277,7 +277,7 @@ func (r *run) reprintIndexes(ctx context.Context, d *catalog.TypeDescriptor) err
 		names := false
 		err := r.mapExpressions(t.Clone(), func(use typeUse, inspect func(ast.Visitor)) {
 			if use.index != 0 {
-				inspect(castsTo(d, func(*ast.Cast) { names = true }))
+				inspect(of.uses(func() { names = true }))
 			}
 		})
 		if err != nil {

@@ -78,7 +78,7 @@ func (r *run) observerBody(ctx context.Context, t *catalog.TableDescriptor, o *c
 		}
 	}
 	for _, stmt := range statements {
-		ast.InspectStatement(stmt, ast.Visitor{Table: func(ref *ast.TableRef) { qualify(&ref.Name) }, Target: qualify, Expr: r.pinType})
+		ast.InspectStatement(stmt, ast.Visitor{Table: func(ref *ast.TableRef) { qualify(&ref.Name) }, Target: qualify, Expr: r.pinNames})
 	}
 	return bodyText(statements), relations, err
 }

@@ -187,6 +187,11 @@ func (r *run) reassignOwned(ctx context.Context, n *ast.OwnedBy) error {
 			return err
 		}
 	}
+	for _, d := range r.collationsOf(from) {
+		if err := r.passCollation(ctx, d, to); err != nil {
+			return err
+		}
+	}
 	for _, d := range r.r.Types().All() {
 		if slices.Contains(from, d.OwnerOID()) {
 			if err := r.passType(ctx, d, to); err != nil {
@@ -259,6 +264,9 @@ func (r *run) dropOwned(ctx context.Context, n *ast.OwnedBy) error {
 				return err
 			}
 		}
+	}
+	if err := r.dropCollationList(ctx, r.collationsOf(roles), n.Cascade); err != nil {
+		return err
 	}
 	owned := r.routinesWhere(func(d *catalog.RoutineDescriptor) bool { return slices.Contains(roles, d.OwnerOID()) })
 	if err := r.dropRoutineList(ctx, owned, n.Cascade); err != nil {
@@ -487,6 +495,9 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 	}
 	for _, d := range r.extensionsOf([]uint32{role}) {
 		add(d.ID, "owner of extension ", d.Name)
+	}
+	for _, d := range r.collationsOf([]uint32{role}) {
+		add(d.ID, "owner of ", r.shownCollation(d))
 	}
 	for _, d := range r.r.Types().All() {
 		switch name := builtin.TypeName(d.Type()); {

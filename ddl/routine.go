@@ -440,7 +440,7 @@ func (r *run) standardBody(ctx context.Context, d *catalog.RoutineDescriptor, n 
 		}
 	}
 	for _, stmt := range statements {
-		ast.InspectStatement(stmt, ast.Visitor{Table: func(ref *ast.TableRef) { qualify(&ref.Name) }, Target: qualify, Expr: r.pinType})
+		ast.InspectStatement(stmt, ast.Visitor{Table: func(ref *ast.TableRef) { qualify(&ref.Name) }, Target: qualify, Expr: r.pinNames})
 	}
 	d.Body = standardBody(n, statements)
 	return nil

@@ -108,6 +108,7 @@ func (r *run) boundUses(ctx context.Context, of func(builtin.Use) bool, routines
 	}
 	probing.Deps, deps.Env = &deps, &env
 	p := &extensionProbe{run: &probing}
+	p.found.what = "DROP FUNCTION … CASCADE"
 	env.ObjectUsed = func(use builtin.Use) {
 		if of(use) {
 			p.used = append(p.used, use)

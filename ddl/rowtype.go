@@ -16,7 +16,7 @@ func (r *run) nameRowType(ctx context.Context, t *catalog.TableDescriptor, schem
 	if row == nil {
 		return t, nil
 	}
-	if err := r.rewriteUses(ctx, row, func(c *ast.Cast) { c.Type.Name = []string{schema, name} }); err != nil {
+	if err := r.rewriteUses(ctx, castsChanged(row, func(c *ast.Cast) { c.Type.Name = []string{schema, name} })); err != nil {
 		return nil, err
 	}
 	return r.current(ctx, t)
@@ -103,7 +103,7 @@ func (d *dropping) addRowTypeUses(ctx context.Context) error {
 				found.others = append(found.others, u)
 			}
 		}
-		if lines := found.describe(row, true); len(lines) > 0 {
+		if lines := found.describe(onType(row)); len(lines) > 0 {
 			d.why = append(d.why, lines...)
 			d.rows = append(d.rows, rowTypeUses{row, found})
 		}
@@ -116,7 +116,7 @@ func (d *dropping) dropRowTypeUses(ctx context.Context) (*dropping, error) {
 	rest := newDropping(d.r)
 	rest.others = d.others
 	for _, u := range d.rows {
-		rest.others = append(rest.others, u.uses.describe(u.row, false)...)
+		rest.others = append(rest.others, u.uses.describe(nil)...)
 		if err := d.r.dropDependents(ctx, u.uses); err != nil {
 			return nil, err
 		}

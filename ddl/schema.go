@@ -264,6 +264,8 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		return r.commentObserver(ctx, name, text)
 	case "EXTENSION":
 		return r.commentExtension(ctx, name.Name, text)
+	case "COLLATION":
+		return r.commentCollation(ctx, &n.Object, text)
 	case "FUNCTION", "PROCEDURE", "ROUTINE", "AGGREGATE":
 		return r.commentRoutine(ctx, &n.Object, text)
 	case "TEXT SEARCH CONFIGURATION", "TEXT SEARCH DICTIONARY", "TEXT SEARCH PARSER", "TEXT SEARCH TEMPLATE":
@@ -280,7 +282,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		}
 		return r.look(ctx)
 	}
-	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas, types, routines, extensions, databases, roles, text search configurations and dictionaries.").At(n.Position())
+	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas, types, collations, routines, extensions, databases, roles, text search configurations and dictionaries.").At(n.Position())
 }
 
 func (r *run) commentColumn(ctx context.Context, n *ast.Comment, text string) error {

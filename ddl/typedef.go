@@ -384,24 +384,24 @@ func (r *run) moveType(ctx context.Context, d *catalog.TypeDescriptor, schema, n
 	if next.ArrayName, err = r.arrayTypeName(schema, name); err != nil {
 		return err
 	}
-	if err := r.rewriteUses(ctx, d, func(c *ast.Cast) { c.Type.Name = []string{schema, name} }); err != nil {
+	if err := r.rewriteUses(ctx, castsChanged(d, func(c *ast.Cast) { c.Type.Name = []string{schema, name} })); err != nil {
 		return err
 	}
 	if err := r.addType(ctx, next); err != nil {
 		return err
 	}
-	return r.reprintIndexes(ctx, next)
+	return r.reprintIndexes(ctx, typeDependency(next))
 }
 
 // renameLabel stores a type with a renamed label, which stored expressions name as well.
 func (r *run) renameLabel(ctx context.Context, next *catalog.TypeDescriptor, from, to string) error {
-	if err := r.rewriteUses(ctx, next, func(c *ast.Cast) { renamedInLiteral(c, from, to) }); err != nil {
+	if err := r.rewriteUses(ctx, castsChanged(next, func(c *ast.Cast) { renamedInLiteral(c, from, to) })); err != nil {
 		return err
 	}
 	if err := r.addType(ctx, next); err != nil {
 		return err
 	}
-	return r.reprintIndexes(ctx, next)
+	return r.reprintIndexes(ctx, typeDependency(next))
 }
 
 // commentType is COMMENT ON TYPE.

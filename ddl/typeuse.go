@@ -12,10 +12,17 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// pinType fixes the meaning of the types in an expression that is about to be stored, after it was bound: user-defined types get their
-// schema, and literals that context has given such a type get it as a cast.
-func (r *run) pinType(e ast.Expr) {
+// pinNames fixes the meaning of the types and collations in an expression that is about to be stored, after it was bound: those of users get
+// their schema, and literals that context has given such a type get it as a cast.
+func (r *run) pinNames(e ast.Expr) {
 	r.unqualify(e)
+	if c, ok := e.(*ast.Collate); ok {
+		if found, err := planner.ResolveCollation(c.Name, r.r, 0); err == nil && r.r.Collations().ByOID(found.OID) != nil {
+			schema, name := catalog.CollationName(r.r, found)
+			c.Name = []string{schema, name}
+		}
+		return
+	}
 	if call, ok := e.(*ast.Call); ok && call.Routine != 0 {
 		if d := r.r.Routines().ByOID(types.OID(call.Routine)); d != nil {
 			call.Name = []string{d.Schema, d.Name}
@@ -80,19 +87,21 @@ func (r *run) bareOperator(op string) string {
 
 // pinned returns the text of an expression that has been bound and is about to be stored.
 func (r *run) pinned(e ast.Expr) string {
-	ast.InspectExpr(e, ast.Visitor{Expr: r.pinType})
+	ast.InspectExpr(e, ast.Visitor{Expr: r.pinNames})
 	return e.String()
 }
 
-// typeUse is an object whose stored expression names a type.
+// typeUse is an object whose stored expression names a type or a collation.
 type typeUse struct {
 	what string // as messages call it: "default value for column a of table t"
-	// The object: a column's default, a generated column, a check, a policy or an index of the table by its number, the table itself as a view, or an observer.
+	// The object: a column's default, a generated column, a check, a policy, a trigger or an index of the table by its number, the table itself
+	// as a view, or an observer.
 	policy   uint32
 	index    uint32
 	column   uint32
 	computed uint32 // a generated column
 	check    uint32
+	trigger  uint32
 	observer uint64
 }
 
@@ -134,6 +143,12 @@ func (r *run) mapExpressions(t *catalog.TableDescriptor, visit func(use typeUse,
 			if err := one(text, use); err != nil {
 				return err
 			}
+		}
+	}
+	for i := range t.Triggers {
+		g := &t.Triggers[i]
+		if err := one(&g.When, typeUse{what: "trigger " + g.Name + " on table " + t.Name, trigger: g.OID}); err != nil {
+			return err
 		}
 	}
 	for i := range t.Indexes {
@@ -221,17 +236,27 @@ func mapDomain(d *catalog.TypeDescriptor, visit func(check types.OID, inspect fu
 	return nil
 }
 
+// rewriting makes a visitor that changes expressions, and calls changed before it does.
+type rewriting func(changed func()) ast.Visitor
+
+// castsChanged changes the casts to a type or its array type.
+func castsChanged(d *catalog.TypeDescriptor, change func(*ast.Cast)) rewriting {
+	return func(changed func()) ast.Visitor {
+		return castsTo(d, func(c *ast.Cast) {
+			changed()
+			change(c)
+		})
+	}
+}
+
 // rewriteDomains is rewriteUses for the expressions of domains.
-func (r *run) rewriteDomains(ctx context.Context, d *catalog.TypeDescriptor, change func(*ast.Cast)) error {
+func (r *run) rewriteDomains(ctx context.Context, with rewriting) error {
 	for _, other := range r.r.Types().All() {
 		if other.Kind != types.Domain {
 			continue
 		}
 		next, changed := other.Clone(), false
-		visitor := castsTo(d, func(c *ast.Cast) {
-			changed = true
-			change(c)
-		})
+		visitor := with(func() { changed = true })
 		if err := mapDomain(next, func(_ types.OID, inspect func(ast.Visitor)) { inspect(visitor) }); err != nil {
 			return err
 		}
@@ -244,9 +269,9 @@ func (r *run) rewriteDomains(ctx context.Context, d *catalog.TypeDescriptor, cha
 	return nil
 }
 
-// rewriteUses changes the casts to a type in all stored expressions.
-func (r *run) rewriteUses(ctx context.Context, d *catalog.TypeDescriptor, change func(*ast.Cast)) error {
-	if err := r.rewriteDomains(ctx, d, change); err != nil {
+// rewriteUses changes all stored expressions that name a type or a collation.
+func (r *run) rewriteUses(ctx context.Context, with rewriting) error {
+	if err := r.rewriteDomains(ctx, with); err != nil {
 		return err
 	}
 	all, err := r.r.Relations(ctx)
@@ -258,10 +283,7 @@ func (r *run) rewriteUses(ctx context.Context, d *catalog.TypeDescriptor, change
 			continue
 		}
 		next, changed := t.Clone(), false
-		visitor := castsTo(d, func(c *ast.Cast) {
-			changed = true
-			change(c)
-		})
+		visitor := with(func() { changed = true })
 		if err := r.mapExpressions(next, func(_ typeUse, inspect func(ast.Visitor)) { inspect(visitor) }); err != nil {
 			return err
 		}
@@ -308,34 +330,65 @@ type columnUse struct {
 
 // columnsOf lists the columns of tables that have a type or its array type, the arrays first.
 func (r *run) columnsOf(ctx context.Context, d *catalog.TypeDescriptor) (uses []columnUse, err error) {
+	for _, oid := range []uint64{d.ArrayID, d.ID} {
+		found, err := r.columnsWhere(ctx, func(t types.Type) bool { return t.OID == types.OID(oid) })
+		if err != nil {
+			return nil, err
+		}
+		uses = append(uses, found...)
+	}
+	return uses, nil
+}
+
+// columnsWhere lists the columns of tables for whose type a condition holds.
+func (r *run) columnsWhere(ctx context.Context, is func(types.Type) bool) (uses []columnUse, err error) {
 	all, err := r.r.Relations(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, oid := range []uint64{d.ArrayID, d.ID} {
-		for _, t := range all {
-			if t.Kind != catalog.KindTable || t.Materialized {
-				continue
-			}
-			for i := range t.Columns {
-				if t.Columns[i].Type.OID == types.OID(oid) {
-					uses = append(uses, columnUse{t, t.Columns[i]})
-				}
+	for _, t := range all {
+		if t.Kind != catalog.KindTable || t.Materialized {
+			continue
+		}
+		for i := range t.Columns {
+			if is(t.Columns[i].Type) {
+				uses = append(uses, columnUse{t, t.Columns[i]})
 			}
 		}
 	}
 	return uses, nil
 }
 
-// dependents lists what else in a relation depends on a type: expressions, and views with a column of the type. Those of the columns
-// that are dropped with the type are not among them.
-func (r *run) dependents(t *catalog.TableDescriptor, d *catalog.TypeDescriptor, columns []columnUse) (uses []typeUse, err error) {
+// dependency is a type or a collation, of which something depends.
+type dependency struct {
+	// uses makes a visitor that calls found for each expression that names it.
+	uses func(found func()) ast.Visitor
+	// ofType reports whether a column of the type depends on it.
+	ofType func(types.Type) bool
+	// ofView: so does a view with such a column.
+	ofView bool
+	// ofKey reports whether a key of an index depends on it; nil: none does.
+	ofKey func(*catalog.IndexColumn) bool
+}
+
+// typeDependency is a type with its array type.
+func typeDependency(d *catalog.TypeDescriptor) dependency {
+	return dependency{
+		uses:   func(found func()) ast.Visitor { return castsTo(d, func(*ast.Cast) { found() }) },
+		ofType: func(t types.Type) bool { return t.OID == types.OID(d.ID) || t.OID == types.OID(d.ArrayID) },
+		ofView: true,
+	}
+}
+
+// dependents lists what else in a relation depends on a type or a collation: expressions, keys of indexes, and views with a column of the type.
+// Those of the columns that are dropped with it are not among them.
+func (r *run) dependents(t *catalog.TableDescriptor, on dependency, columns []columnUse) (uses []typeUse, err error) {
 	dropped := func(id uint32) bool {
 		return slices.ContainsFunc(columns, func(u columnUse) bool { return u.table.ID == t.ID && u.column.ID == id })
 	}
 	err = r.mapExpressions(t.Clone(), func(use typeUse, inspect func(ast.Visitor)) {
 		found := false
-		inspect(castsTo(d, func(*ast.Cast) { found = true }))
+		inspect(on.uses(func() { found = true }))
 		if use.check != 0 {
 			inspect(ast.Visitor{Expr: func(e ast.Expr) {
 				if ref, ok := e.(*ast.ColumnRef); ok {
@@ -349,14 +402,48 @@ func (r *run) dependents(t *catalog.TableDescriptor, d *catalog.TypeDescriptor, 
 			uses = append(uses, use)
 		}
 	})
-	if t.HasQuery() && len(uses) == 0 {
+	for i := range t.Indexes {
+		ix := &t.Indexes[i]
+		use := typeUse{what: "index " + ix.Name, index: ix.OID}
+		ofKey := func(c catalog.IndexColumn) bool { return on.ofKey(&c) }
+		if on.ofKey != nil && slices.ContainsFunc(ix.Columns, ofKey) && !slices.Contains(uses, use) {
+			uses = append(uses, use)
+		}
+		if slices.ContainsFunc(columns, func(u columnUse) bool { return u.table.ID == t.ID && indexNeeds(t, ix, &u.column) }) {
+			uses = slices.DeleteFunc(uses, func(u typeUse) bool { return u == use })
+		}
+	}
+	if on.ofView && t.HasQuery() && len(uses) == 0 {
 		for i := range t.Columns {
-			if oid := t.Columns[i].Type.OID; oid == types.OID(d.ID) || oid == types.OID(d.ArrayID) {
+			if on.ofType(t.Columns[i].Type) {
 				return []typeUse{{what: kindWord(t) + " " + t.Name}}, nil
 			}
 		}
 	}
 	return uses, err
+}
+
+// indexNeeds reports whether dropping a column drops an index.
+func indexNeeds(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, c *catalog.ColumnDescriptor) bool {
+	if holdsColumn(ix, c.ID) {
+		return true
+	}
+	names := func(x *catalog.ExprText) bool { return x != nil && slices.Contains(namesIn(x.SQL), c.Name) }
+	return names(ix.Where) || slices.ContainsFunc(t.Computed, func(k catalog.ColumnDescriptor) bool { return holdsColumn(ix, k.ID) && names(k.Expr) })
+}
+
+// namesIn lists the columns that a stored expression over a row names.
+func namesIn(text string) (names []string) {
+	e, err := sql.ParseExpr(text)
+	if err != nil {
+		return nil
+	}
+	ast.InspectExpr(e, ast.Visitor{Expr: func(e ast.Expr) {
+		if ref, ok := e.(*ast.ColumnRef); ok {
+			names = append(names, ref.Parts[len(ref.Parts)-1])
+		}
+	}})
+	return names
 }
 
 // joinLines joins the lines of a DETAIL.

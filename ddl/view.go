@@ -160,7 +160,7 @@ func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n
 	if err != nil {
 		return err
 	}
-	ast.InspectQuery(q, ast.Visitor{Expr: r.pinType})
+	ast.InspectQuery(q, ast.Visitor{Expr: r.pinNames})
 	view.ViewQuery = q.String()
 	if len(n.Columns) > len(cols) {
 		return pgerror.New(pgerror.SyntaxError, "CREATE VIEW specifies more column names than columns").At(n.Position())

@@ -216,7 +216,7 @@ func (b *binder) function(f builtin.FuncName, args []expr.Scalar, ts []types.Typ
 		return nil, err
 	}
 	if fn.Name == "pg_collation_for" {
-		return collationFor(args[0])
+		return b.collationFor(args[0])
 	}
 	return collated(expr.NewCall(fn, args), pos, args...)
 }

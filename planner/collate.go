@@ -2,11 +2,11 @@ package planner
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/collation"
-	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -23,7 +23,7 @@ func ResolveCollation(name []string, r catalog.Resolver, pos int) (*collation.Co
 			return nil, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", schema).At(pos)
 		}
 	}
-	if c := catalog.FindCollation(schema, last); c != nil {
+	if c := catalog.FindCollation(r, schema, last); c != nil {
 		return c, nil
 	}
 	full := last
@@ -63,6 +63,11 @@ func (sc *scope) collate(e *ast.Collate) (expr.Scalar, error) {
 	if !x.Type().Collatable() {
 		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", builtin.TypeName(x.Type())).At(pos)
 	}
+	if n := len(e.Name); n > 1 && sc.b.opts.Access != nil && sc.b.opts.Access.Schema(e.Name[n-2], acl.Usage) == 0 {
+		if _, exists := sc.b.r.Grants().Schemas[e.Name[n-2]]; exists {
+			return nil, SchemaDenied(e.Name[n-2], pos)
+		}
+	}
 	c, err := ResolveCollation(e.Name, sc.b.r, pos)
 	if err != nil {
 		return nil, err
@@ -95,7 +100,7 @@ func inputCollation(args []expr.Scalar, pos []int) (*collation.Collation, error)
 		}
 		merged, ok := collation.Merge(c, next, at)
 		if !ok {
-			return nil, pgerror.New(collationMismatch, "collation mismatch between explicit collations \"%s\" and \"%s\"", c.Name, next.Name).
+			return nil, pgerror.New(collationMismatch, "collation mismatch between explicit collations \"%s\" and \"%s\"", c, next).
 				At(explicitAt(x))
 		}
 		c = merged
@@ -187,7 +192,7 @@ func requireCollation(t types.Type, what string) error {
 }
 
 // collationFor is COLLATION FOR (x).
-func collationFor(x expr.Scalar) (expr.Scalar, error) {
+func (b *binder) collationFor(x expr.Scalar) (expr.Scalar, error) {
 	t := x.Type()
 	if t.OID == types.OIDUnknown {
 		return expr.NewNull(types.TText), nil
@@ -199,10 +204,7 @@ func collationFor(x expr.Scalar) (expr.Scalar, error) {
 	if c.Undetermined() {
 		return expr.NewNull(types.TText), nil
 	}
-	if c == nil {
-		c = collation.DefaultCollation
-	}
-	return &expr.Const{Value: types.Text(keyword.QuoteIdent(c.Name)), Typ: types.TText}, nil
+	return &expr.Const{Value: types.Text(catalog.WrittenCollation(b.r, c)), Typ: types.TText}, nil
 }
 
 // recursiveCollation fails if a column of a recursive query has another collation than its non-recursive term.

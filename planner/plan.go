@@ -66,6 +66,8 @@ type Plan struct {
 	RoutinesVersion uint64
 	// TextSearchVersion is that of the resolver's text search objects: the plan is valid while it is the same.
 	TextSearchVersion uint64
+	// Collations are those of the resolver: the plan is valid while the same names find the same ones.
+	Collations *catalog.Collations
 	// CallsRoutines: routines of users are called when the plan is executed, which may read and write anything.
 	CallsRoutines bool
 	// Procedure is what CALL does; nil for another statement. The plan has no rows then: the session executes it.

@@ -14,7 +14,7 @@ func (p *parser) lacking(pos ast.Pos, verb string) {
 	word := p.cur().kw
 	next := p.peek(1).kw
 	if word == kw.Type || word == kw.Domain || word == kw.Role || word == kw.Group || word == kw.User && next != kw.Mapping ||
-		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy || word == kw.Extension || word == kw.Database ||
+		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy || word == kw.Extension || word == kw.Database || word == kw.Collation ||
 		word == kw.Function || word == kw.Procedure || word == kw.Routine || word == kw.Aggregate ||
 		word == kw.Text && next == kw.Search || word == kw.Trigger || word == kw.Constraint && next == kw.Trigger || word == kw.Materialized && next == kw.View {
 		return

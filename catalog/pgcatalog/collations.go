@@ -3,7 +3,6 @@ package pgcatalog
 import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/collation"
-	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -29,23 +28,72 @@ func collationOID(c *collation.Collation) int64 {
 
 func collationRows(s *scan) error {
 	for _, c := range collation.Builtin() {
-		encoding := -1
-		if c.Provider == collation.Libc && (c.Name == "ucs_basic" || c.Locale == "C.utf8") {
-			encoding = utf8Encoding
-		}
-		row := []col{{"oid", num(c.OID)}, {"collname", text(c.Name)}, {"collnamespace", oid(schemaOID(s.Resolver, c.Schema))},
-			{"collowner", num(ownerOID)}, {"collprovider", letter(byte(c.Provider))}, {"collisdeterministic", boolean(true)}, {"collencoding", num(encoding)}}
+		row := s.collationRow(int64(c.OID), c.Schema, c.Name, ownerOID, c.Provider, c.OfUTF8())
 		switch c.Provider {
 		case collation.Libc:
 			row = append(row, col{"collcollate", text(c.Locale)}, col{"collctype", text(c.Locale)})
 		case collation.ICU:
 			row = append(row, col{"colliculocale", text(c.Locale)})
 		}
-		if v := c.Version(); v != "" {
-			row = append(row, col{"collversion", text(v)})
-		}
-		if err := s.emit(row...); err != nil {
+		if err := s.emitCollation(row, c.Version()); err != nil {
 			return err
+		}
+	}
+	for _, d := range s.Collations().All() {
+		row := s.collationRow(int64(d.ID), d.Schema, d.Name, d.OwnerOID(), d.Provider, !d.AnyEncoding)
+		switch d.Provider {
+		case collation.Libc:
+			row = append(row, col{"collcollate", text(d.Collate)}, col{"collctype", text(d.Ctype)})
+		case collation.ICU:
+			row = append(row, col{"colliculocale", text(d.Locale)})
+		}
+		if err := s.emitCollation(row, d.RulesVersion); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collationRow makes the columns of pg_collation that all collations have.
+func (s *scan) collationRow(id int64, schema, name string, owner uint32, provider collation.Provider, utf8 bool) []col {
+	encoding := -1
+	if utf8 {
+		encoding = utf8Encoding
+	}
+	return []col{{"oid", num(id)}, {"collname", text(name)}, {"collnamespace", oid(schemaOID(s.Resolver, schema))}, {"collowner", num(owner)},
+		{"collprovider", letter(byte(provider))}, {"collisdeterministic", boolean(true)}, {"collencoding", num(encoding)}}
+}
+
+func (s *scan) emitCollation(row []col, version string) error {
+	if version != "" {
+		row = append(row, col{"collversion", text(version)})
+	}
+	return s.emit(row...)
+}
+
+// eachCollation calls f with the schema, the name and the owner of each collation.
+func (s *scan) eachCollation(f func(schema, name string, owner uint32) error) error {
+	for _, c := range collation.Builtin() {
+		if err := f(c.Schema, c.Name, catalog.BootstrapSuperuser); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.Collations().All() {
+		if err := f(d.Schema, d.Name, d.OwnerOID()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collation returns the collation with an OID, nil if there is none.
+func (o *Objects) collation(id types.OID) *collation.Collation {
+	if c := collation.ByOID(uint32(id)); c != nil {
+		return c
+	}
+	if r := o.Resolver(); r != nil {
+		if d := r.Collations().ByOID(uint32(id)); d != nil {
+			return d.Collation()
 		}
 	}
 	return nil
@@ -53,25 +101,25 @@ func collationRows(s *scan) error {
 
 // CollationVisible implements builtin.Catalog.
 func (o *Objects) CollationVisible(id types.OID) (visible, ok bool) {
-	found := collation.ByOID(uint32(id)) != nil
-	return found, found
+	c := o.collation(id)
+	if c == nil {
+		return false, false
+	}
+	schema, name := catalog.CollationName(o.Resolver(), c)
+	return catalog.CollationVisible(o.Resolver(), schema, name), true
 }
 
 // CollationVersion implements builtin.Catalog.
 func (o *Objects) CollationVersion(id types.OID) (version string, ok bool) {
-	c := collation.ByOID(uint32(id))
+	c := o.collation(id)
 	return c.Version(), c != nil
 }
 
 // collateClause is COLLATE with the collation of an index's column, "" if it is that of the table's column.
-func collateClause(t *catalog.TableDescriptor, c *catalog.IndexColumn) string {
+func collateClause(r catalog.Resolver, t *catalog.TableDescriptor, c *catalog.IndexColumn) string {
 	of := t.ColumnByID(c.ColumnID).Type.Coll
 	if collationOID(of) == collationOID(c.Coll) {
 		return ""
 	}
-	coll := c.Coll
-	if coll == nil {
-		coll = collation.DefaultCollation
-	}
-	return " COLLATE " + keyword.QuoteIdent(coll.Name)
+	return " COLLATE " + catalog.WrittenCollation(r, c.Coll)
 }

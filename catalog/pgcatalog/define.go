@@ -52,7 +52,7 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 			b.WriteString(", ")
 		}
 		c := &ix.Columns[i]
-		b.WriteString(keyDefinition(t, c.ColumnID, pretty) + collateClause(t, c))
+		b.WriteString(keyDefinition(t, c.ColumnID, pretty) + collateClause(r, t, c))
 		if c.OpClass != "" {
 			b.WriteString(" " + keyword.QuoteIdent(c.OpClass))
 		}

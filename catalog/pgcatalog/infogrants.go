@@ -3,7 +3,6 @@ package pgcatalog
 import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
-	"github.com/percodb/percodb/sql/collation"
 )
 
 // What information_schema shows of privileges and memberships.
@@ -113,12 +112,12 @@ func (s *scan) usagePrivileges(to audience) error {
 		return []col{{"object_catalog", text(s.database())}, {"object_schema", text(schema)}, {"object_name", text(name)}, {"object_type", text(kind)}}
 	}
 	if to == everybody || s.access().Owns(catalog.BootstrapSuperuser) {
-		for _, c := range collation.Builtin() {
-			row := append(object(c.Schema, c.Name, "COLLATION"), col{"grantor", text(s.roleName(catalog.BootstrapSuperuser))},
-				col{"grantee", text("PUBLIC")}, col{"privilege_type", text("USAGE")}, col{"is_grantable", yesNo(false)})
-			if err := s.emit(row...); err != nil {
-				return err
-			}
+		err := s.eachCollation(func(schema, name string, owner uint32) error {
+			return s.emit(append(object(schema, name, "COLLATION"), col{"grantor", text(s.roleName(owner))},
+				col{"grantee", text("PUBLIC")}, col{"privilege_type", text("USAGE")}, col{"is_grantable", yesNo(false)})...)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	err := s.eachDomain(func(d *catalog.TypeDescriptor) error {

@@ -50,21 +50,15 @@ func characterSetRows(s *scan) error {
 }
 
 func collationInfoRows(s *scan) error {
-	for _, c := range collation.Builtin() {
-		if err := s.emit(append(s.named("collation", c.Schema, c.Name), col{"pad_attribute", text("NO PAD")})...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.eachCollation(func(schema, name string, _ uint32) error {
+		return s.emit(append(s.named("collation", schema, name), col{"pad_attribute", text("NO PAD")})...)
+	})
 }
 
 func collationSetRows(s *scan) error {
-	for _, c := range collation.Builtin() {
-		if err := s.emit(append(s.named("collation", c.Schema, c.Name), col{"character_set_name", text("UTF8")})...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.eachCollation(func(schema, name string, _ uint32) error {
+		return s.emit(append(s.named("collation", schema, name), col{"character_set_name", text("UTF8")})...)
+	})
 }
 
 // named makes the columns *_catalog, *_schema and *_name.
@@ -128,11 +122,16 @@ func domainRefusesNull(t types.Type) bool { return t.IsDomain() && t.Def.NotNull
 
 // collationOf makes the columns of a type's collation, none for the default one.
 func (s *scan) collationOf(t types.Type) []col {
-	c := collation.ByOID(uint32(collationOf(t)))
-	if c.IsDefault() {
+	id := collationOf(t)
+	if id == 0 || id == int64(collation.DefaultCollation.OID) {
 		return nil
 	}
-	return s.named("collation", c.Schema, c.Name)
+	c := t.Collation()
+	if c == nil {
+		c = t.Elem().Collation()
+	}
+	schema, name := catalog.CollationName(s.Resolver, c)
+	return s.named("collation", schema, name)
 }
 
 func columnTypeRows(s *scan) error {

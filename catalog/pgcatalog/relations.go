@@ -21,6 +21,7 @@ const (
 
 	classPgConstraint = 2606
 	classPgProc       = 1255
+	classPgCollation  = 3456
 	classPgOperator   = 2617
 	classPgExtension  = 3079
 	classPgLanguage   = 2612
@@ -561,6 +562,11 @@ func descriptionRows(s *scan) error {
 	}
 	for _, d := range s.Extensions().All() {
 		if err := describe(uint32(d.ID), classPgExtension, 0, d.Comment); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.Collations().All() {
+		if err := describe(uint32(d.ID), classPgCollation, 0, d.Comment); err != nil {
 			return err
 		}
 	}

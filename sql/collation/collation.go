@@ -10,12 +10,9 @@ package collation
 
 import (
 	"bytes"
-	"fmt"
-	"strconv"
-	"sync"
+	"sync/atomic"
 
 	"golang.org/x/text/cases"
-	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 )
 
@@ -29,13 +26,14 @@ const (
 	ICU     Provider = 'i'
 )
 
-// Collation is a collation as the schema has it, or a derivation of one. Immutable; safe for concurrent use. Two that are equal by
+// Collation is a collation as the schema has it, or a derivation of one. Those that users have created have neither a name nor a schema
+// here: the catalog knows them by their OIDs. Immutable; safe for concurrent use. Two that are equal by
 // pointer are the same collation with the same derivation.
 type Collation struct {
 	OID          uint32
 	Schema, Name string
 	Provider     Provider
-	Locale       string // of libc: C, POSIX or C.utf8; of ICU: a BCP 47 tag
+	Locale       string // of libc, the name of the rules for upper and lower case: C, POSIX or C.utf8; of ICU as CheckLocale reads it
 	Comment      string
 
 	rules    *rules // nil: by bytes
@@ -43,6 +41,7 @@ type Collation struct {
 	plain    *Collation // without derivation
 	explicit *Collation // derived explicitly
 	between  [2]*Collation
+	shown    *atomic.Pointer[string] // of one that a user has created: the name in messages
 	pos      int
 }
 
@@ -98,12 +97,24 @@ func (c *Collation) Explicit() *Collation {
 // IsExplicit reports whether COLLATE derived c.
 func (c *Collation) IsExplicit() bool { return c != nil && c.state == explicit }
 
-// String returns the name.
+// String returns the name without its schema, for messages.
 func (c *Collation) String() string {
 	if c == nil {
 		return DefaultCollation.Name
 	}
+	if c.shown != nil {
+		if name := c.shown.Load(); name != nil {
+			return *name
+		}
+	}
 	return c.Name
+}
+
+// Show sets the name of a collation that a user has created in messages: the one that it has in the schema that was read last.
+func (c *Collation) Show(name string) {
+	if now := c.shown.Load(); now == nil || *now != name {
+		c.shown.Store(&name)
+	}
 }
 
 // Undetermined reports that comparisons under c fail.
@@ -117,6 +128,21 @@ func (c *Collation) Between() (a, b *Collation, pos int, ok bool) {
 	return c.between[0], c.between[1], c.pos, true
 }
 
+// LibcLocale reports whether a locale of libc is one of those that order by bytes.
+func LibcLocale(locale string) bool {
+	switch locale {
+	case "C", "POSIX", "C.utf8", "C.UTF-8":
+		return true
+	}
+	return false
+}
+
+// OfUTF8 reports whether the collation is for texts in UTF-8 alone, as pg_collation.collencoding states it.
+func (c *Collation) OfUTF8() bool { return c.Name == "ucs_basic" || c.Provider == Libc && c.unicode() }
+
+// unicode reports whether libc's rules for upper and lower case are those of Unicode.
+func (c *Collation) unicode() bool { return c.Locale == "C.utf8" || c.Locale == "C.UTF-8" }
+
 // IsDefault reports whether c is the database's default.
 func (c *Collation) IsDefault() bool { return c == nil || c.Provider == Default }
 
@@ -124,7 +150,7 @@ func (c *Collation) IsDefault() bool { return c == nil || c.Provider == Default 
 func (c *Collation) ByBytes() bool { return c == nil || c.rules == nil }
 
 // ASCII reports whether only the letters of ASCII have cases: in the collations C and POSIX.
-func (c *Collation) ASCII() bool { return c != nil && c.Provider == Libc && c.Locale != "C.utf8" }
+func (c *Collation) ASCII() bool { return c != nil && c.Provider == Libc && !c.unicode() }
 
 // SameOrder reports whether a and b order all texts alike.
 func SameOrder(a, b *Collation) bool {
@@ -181,7 +207,7 @@ func (c *Collation) Language() language.Tag {
 	if c.ByBytes() {
 		return language.Und
 	}
-	return c.rules.tag
+	return c.rules.language()
 }
 
 // Upper, Lower and Title convert s by the rules of the language.
@@ -193,96 +219,10 @@ func (c *Collation) Lower(s string) string { return cases.Lower(c.Language()).St
 // Title converts the first letter of each word to upper case, and the others to lower case.
 func (c *Collation) Title(s string) string { return cases.Title(c.Language()).String(s) }
 
-// MarshalJSON writes the number alone: the rest is the schema's.
-func (c *Collation) MarshalJSON() ([]byte, error) {
-	return strconv.AppendUint(nil, uint64(c.OID), 10), nil
-}
-
-// UnmarshalJSON is the inverse.
-func (c *Collation) UnmarshalJSON(b []byte) error {
-	oid, err := strconv.ParseUint(string(b), 10, 32)
-	c.OID = uint32(oid)
-	return err
-}
-
-// Known returns the collation whose number has been stored.
-func (c *Collation) Known() (*Collation, error) {
-	if c == nil || byOID[c.OID] != nil {
-		return byOID[c.number()].Plain(), nil
-	}
-	return nil, fmt.Errorf("there is no collation %d", c.OID)
-}
-
-func (c *Collation) number() uint32 {
-	if c == nil {
-		return DefaultCollation.OID
-	}
-	return c.OID
-}
-
 // Version is that of the rules in this program: keys of indexes that were made with another may be in another order.
 func (c *Collation) Version() string {
 	if c.ByBytes() {
 		return ""
 	}
-	return RulesVersion
-}
-
-// RulesVersion names the tables of golang.org/x/text/collate.
-const RulesVersion = "cldr-" + collate.CLDRVersion
-
-// rules are the rules of one locale.
-type rules struct {
-	tag language.Tag
-	// byKey: only keys are right, since the package compares without regard for shifted punctuation.
-	byKey bool
-	pool  sync.Pool // of *sorter
-}
-
-// sorter is a collator, which may be used by one goroutine at a time, and the buffers of two keys.
-type sorter struct {
-	collator *collate.Collator
-	bufs     [2]collate.Buffer
-}
-
-// maxKept bounds the texts whose sorter is kept for the next: a collator keeps memory for the longest.
-const maxKept = 64 << 10
-
-var byLocale sync.Map // string → *rules
-
-func rulesOf(locale string) *rules {
-	if r, ok := byLocale.Load(locale); ok {
-		return r.(*rules)
-	}
-	tag := language.Make(locale)
-	r := &rules{tag: tag, byKey: tag.TypeForKey("ka") != ""}
-	r.pool.New = func() any { return &sorter{collator: collate.New(tag)} }
-	kept, _ := byLocale.LoadOrStore(locale, r)
-	return kept.(*rules)
-}
-
-func (r *rules) compare(a, b []byte) int {
-	s := r.pool.Get().(*sorter)
-	var n int
-	if r.byKey {
-		n = bytes.Compare(s.collator.Key(&s.bufs[0], a), s.collator.Key(&s.bufs[1], b))
-		s.bufs[0].Reset()
-		s.bufs[1].Reset()
-	} else {
-		n = s.collator.Compare(a, b)
-	}
-	if len(a) <= maxKept && len(b) <= maxKept {
-		r.pool.Put(s)
-	}
-	return n
-}
-
-func (r *rules) appendKey(dst, text []byte) []byte {
-	s := r.pool.Get().(*sorter)
-	dst = append(dst, s.collator.Key(&s.bufs[0], text)...)
-	s.bufs[0].Reset()
-	if len(text) <= maxKept {
-		r.pool.Put(s)
-	}
-	return dst
+	return c.rules.version()
 }
