@@ -80,7 +80,7 @@ func (c *Collations) Named(schema, name string) *CollationDescriptor {
 
 // Same reports whether two versions of the schema have the same collations, which the same names find.
 func (c *Collations) Same(other *Collations) bool {
-	return c == other || bytes.Equal(c.stored, other.stored)
+	return c == other || c != nil && other != nil && bytes.Equal(c.stored, other.stored)
 }
 
 // FindCollation looks up a collation by name; schema "" searches the resolver's path. nil: there is none.

@@ -277,7 +277,11 @@ func (r *run) dropTypeWith(ctx context.Context, d *catalog.TypeDescriptor, found
 // dropDependents drops what depends on a type or an extension.
 func (r *run) dropDependents(ctx context.Context, found *typeDropping) error {
 	for _, u := range found.columns {
-		if holdsColumn(&u.table.Primary, u.column.ID) {
+		now, err := r.r.RelationByID(ctx, u.table.ID)
+		if err != nil {
+			return err
+		}
+		if now != nil && holdsColumn(&now.Primary, u.column.ID) {
 			return pgerror.Unsupported(found.what+" of that of a primary key",
 				"Drop column "+u.column.Name+" of table "+u.table.Name+" first.")
 		}
