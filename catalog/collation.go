@@ -141,7 +141,7 @@ func loadCollations(ctx context.Context, r percolator.Reader, of space, last *sc
 			return err
 		}
 		d.order = d.Collation()
-		d.order.Show(d.Name)
+		d.order.Show(d.Schema, d.Name)
 		all.list = append(all.list, d)
 		all.stored = append(append(all.stored, value...), '\n')
 		return nil

@@ -191,6 +191,10 @@ func (r *run) addViewsOnFound(ctx context.Context, found *typeDropping) error {
 	for _, u := range found.columns {
 		next := u.table.Clone()
 		next.Columns = slices.DeleteFunc(next.Columns, func(c catalog.ColumnDescriptor) bool { return c.ID == u.column.ID })
+		next.Indexes = slices.DeleteFunc(next.Indexes, func(ix catalog.IndexDescriptor) bool { return indexNeeds(u.table, &ix, &u.column) })
+		if holdsColumn(&next.Primary, u.column.ID) { // Such a column is not dropped.
+			continue
+		}
 		views, err := r.brokenViews(ctx, u.table, next)
 		if err != nil {
 			return err

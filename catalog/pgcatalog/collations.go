@@ -99,6 +99,19 @@ func (o *Objects) collation(id types.OID) *collation.Collation {
 	return nil
 }
 
+// collationComment returns the comment on a collation; false if there is none.
+func (o *Objects) collationComment(id types.OID) (string, bool) {
+	if c := collation.ByOID(uint32(id)); c != nil {
+		return c.Comment, c.Comment != ""
+	}
+	if r := o.Resolver(); r != nil {
+		if d := r.Collations().ByOID(uint32(id)); d != nil {
+			return d.Comment, d.Comment != ""
+		}
+	}
+	return "", false
+}
+
 // CollationVisible implements builtin.Catalog.
 func (o *Objects) CollationVisible(id types.OID) (visible, ok bool) {
 	c := o.collation(id)

@@ -290,6 +290,11 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 	if comment, ok := o.userTextSearchComment(id, class); ok {
 		return comment, comment != ""
 	}
+	if class == "" || class == "pg_collation" {
+		if comment, ok := o.collationComment(id); ok || class != "" {
+			return comment, ok
+		}
+	}
 	if class == "" || class == "pg_constraint" {
 		for _, d := range o.types().All() {
 			for i := range d.Checks {

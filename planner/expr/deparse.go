@@ -64,7 +64,14 @@ func (d *deparser) node(s Scalar, min int) {
 	case *Call:
 		d.call(s, min)
 	case *Cast:
-		d.cast(s.X, s.Typ)
+		if s.Collate == 0 {
+			d.cast(s.X, s.Typ)
+			break
+		}
+		d.group(precUnary, min, func() {
+			d.node(s.X, precUnary+1)
+			d.WriteString(" COLLATE " + s.Typ.Coll.Written())
+		})
 	case *Parse:
 		if c, ok := s.X.(*Const); ok && !c.Value.IsNull() {
 			d.WriteString("'" + strings.ReplaceAll(c.Value.Text(), "'", "''") + "'::" + s.Typ.String())

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
+
+	"github.com/percodb/percodb/sql/keyword"
 )
 
 // Provider is PostgreSQL's collprovider.
@@ -41,7 +43,7 @@ type Collation struct {
 	plain    *Collation // without derivation
 	explicit *Collation // derived explicitly
 	between  [2]*Collation
-	shown    *atomic.Pointer[string] // of one that a user has created: the name in messages
+	shown    *atomic.Pointer[shownName] // of one that a user has created
 	pos      int
 }
 
@@ -103,17 +105,34 @@ func (c *Collation) String() string {
 		return DefaultCollation.Name
 	}
 	if c.shown != nil {
-		if name := c.shown.Load(); name != nil {
-			return *name
+		if s := c.shown.Load(); s != nil {
+			return s.name
 		}
 	}
 	return c.Name
 }
 
-// Show sets the name of a collation that a user has created in messages: the one that it has in the schema that was read last.
-func (c *Collation) Show(name string) {
-	if now := c.shown.Load(); now == nil || *now != name {
-		c.shown.Store(&name)
+// Written returns the name as statements write it, of one that a user has created with its schema.
+func (c *Collation) Written() string {
+	schema, name := SystemSchema, c.String()
+	if c != nil && c.shown != nil {
+		if s := c.shown.Load(); s != nil {
+			schema = s.schema
+		}
+	}
+	if schema == SystemSchema {
+		return keyword.QuoteIdent(name)
+	}
+	return keyword.QuoteIdent(schema) + "." + keyword.QuoteIdent(name)
+}
+
+// shownName is how a collation that a user has created is called.
+type shownName struct{ schema, name string }
+
+// Show sets how a collation that a user has created is called: as in the schema that was read last.
+func (c *Collation) Show(schema, name string) {
+	if now := c.shown.Load(); now == nil || *now != (shownName{schema, name}) {
+		c.shown.Store(&shownName{schema, name})
 	}
 }
 

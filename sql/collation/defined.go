@@ -32,7 +32,7 @@ func Defined(oid uint32, provider Provider, locale string) *Collation {
 	if c := defined.m[d].Value(); c != nil {
 		return c
 	}
-	c := New(Collation{OID: oid, Provider: provider, Locale: locale, shown: new(atomic.Pointer[string])})
+	c := New(Collation{OID: oid, Provider: provider, Locale: locale, shown: new(atomic.Pointer[shownName])})
 	defined.m[d] = weak.Make(c)
 	runtime.AddCleanup(c, forget, d)
 	return c
