@@ -43,7 +43,7 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 			b.WriteString(" " + keyword.QuoteIdent(c.Class))
 		}
 	}
-	b.WriteString(excludedKeys(t, ix, pretty, false))
+	b.WriteString(excludedKeys(r, t, ix, pretty, false))
 	for i := range ix.Columns {
 		if ix.Inverted != nil || ix.Exclude != nil {
 			break
@@ -92,12 +92,12 @@ func includeClause(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) stri
 }
 
 // excludedKeys are the elements of EXCLUDE as keys of an index, with their operators if operators is set.
-func excludedKeys(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, pretty, operators bool) string {
+func excludedKeys(r catalog.Resolver, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, pretty, operators bool) string {
 	var list []string
 	for _, e := range ix.Exclude {
 		key := keyDefinition(t, e.ColumnID, pretty)
 		if e.Coll != nil {
-			key += collateClause(t, &catalog.IndexColumn{ColumnID: e.ColumnID, Coll: e.Coll})
+			key += collateClause(r, t, &catalog.IndexColumn{ColumnID: e.ColumnID, Coll: e.Coll})
 		}
 		if e.Class != "" {
 			key += " " + keyword.QuoteIdent(e.Class)
@@ -218,14 +218,14 @@ func constraintDefinition(ctx context.Context, r catalog.Resolver, t *catalog.Ta
 		}
 		return def
 	}
-	return keyDefinitionOf(t, c) + deferral(c)
+	return keyDefinitionOf(r, t, c) + deferral(c)
 }
 
 // keyDefinitionOf is the definition of a constraint that has an index, without its deferral.
-func keyDefinitionOf(t *catalog.TableDescriptor, c constraint) string {
+func keyDefinitionOf(r catalog.Resolver, t *catalog.TableDescriptor, c constraint) string {
 	ix := c.index
 	if c.kind == 'x' {
-		def := "EXCLUDE USING " + methodName(ix) + " (" + excludedKeys(t, ix, false, true) + ")" + includeClause(t, ix)
+		def := "EXCLUDE USING " + methodName(ix) + " (" + excludedKeys(r, t, ix, false, true) + ")" + includeClause(t, ix)
 		if len(ix.Options) > 0 {
 			def += " WITH (" + optionList(ix.Options) + ")"
 		}
