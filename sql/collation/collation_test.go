@@ -227,7 +227,7 @@ func TestForgotten(t *testing.T) {
 		if !kept {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // The cleanup runs in a goroutine after the collection.
 	}
 	t.Error("a collation that nothing refers to is kept")
 }
