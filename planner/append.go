@@ -363,15 +363,9 @@ func (c *prunable) any() bool {
 	if len(c.tests) > 0 {
 		return true
 	}
-	for _, or := range c.ors {
-		for _, arm := range or {
-			if !arm.any() {
-				return false
-			}
-		}
-		return true
-	}
-	return false
+	return slices.ContainsFunc(c.ors, func(or []*prunable) bool {
+		return !slices.ContainsFunc(or, func(arm *prunable) bool { return !arm.any() })
+	})
 }
 
 // partitionStats puts the statistics of the leaves together: their rows, and of the columns those of the leaf with the most rows.

@@ -199,7 +199,10 @@ func (m *plans) prepareCursor(ctx context.Context, p *prepared) error {
 	if err != nil {
 		return err
 	}
-	p.tree, p.plan, p.params = tree, plan, plan.ParamTypes
+	if len(plan.ParamTypes) > 0 {
+		return pgerror.Unsupported("a parameter in DECLARE CURSOR", "Open the cursor in PL/pgSQL (OPEN … FOR), or write the value.")
+	}
+	p.tree, p.plan = tree, plan
 	return nil
 }
 
