@@ -9,10 +9,13 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// sortList keeps copies of rows of one width and brings them into an order; equal rows stay in the order of their arrival.
+// sortList keeps copies of rows of one width and brings them into an order.
 //
 // Many rows are first distributed by the digits of their prefixes, the last digit first, which takes one pass for every digit in which
-// any two prefixes differ and no comparisons. Then rows of equal prefixes are compared.
+// any two prefixes differ and no comparisons. Then rows of equal prefixes are compared. Equal rows stay in the order of their arrival.
+//
+// Few rows are sorted by comparisons, in the way of PostgreSQL (quickSort), so that equal ones come out in its order: what was written
+// for PostgreSQL often has an ORDER BY that leaves ties, and expects to see them as it always has.
 type sortList struct {
 	order *ordering
 	buf   rowBuffer
@@ -137,17 +140,14 @@ func (l *sortList) sort(ctx context.Context) error {
 	if l.done {
 		return nil
 	}
-	l.spare = slices.Grow(l.spare[:0], len(l.items))[:len(l.items)]
-	check := polled{ctx: ctx}
 	if len(l.items) < leastDistributed {
-		if err := l.merge(0, len(l.items), &check); err != nil {
-			return err
-		}
+		quickSort(l.items, l.compare)
 	} else {
+		l.spare = slices.Grow(l.spare[:0], len(l.items))[:len(l.items)]
 		if err := l.distribute(ctx); err != nil {
 			return err
 		}
-		if err := l.sortTies(&check); err != nil {
+		if err := l.sortTies(&polled{ctx: ctx}); err != nil {
 			return err
 		}
 	}
@@ -155,18 +155,17 @@ func (l *sortList) sort(ctx context.Context) error {
 	return nil
 }
 
-// after reports whether a comes behind b.
-func (l *sortList) after(a, b *sortItem) bool {
+func (l *sortList) compare(a, b *sortItem) int {
 	if a.prefix != b.prefix {
-		return a.prefix.compare(b.prefix) > 0
+		return a.prefix.compare(b.prefix)
 	}
-	return l.order.compareRest(l.rowOf(a), l.rowOf(b)) > 0
+	return l.order.compareRest(l.rowOf(a), l.rowOf(b))
 }
 
 // merge brings the items from one on to another into order: insertion in short runs, which are merged by twos.
 func (l *sortList) merge(from, to int, check *polled) error {
 	for low := from; low < to; low += insertedItems {
-		l.insert(l.items[low:min(low+insertedItems, to)])
+		insertionSort(l.items[low:min(low+insertedItems, to)], l.compare)
 		if err := check.add(insertedItems); err != nil {
 			return err
 		}
@@ -183,27 +182,16 @@ func (l *sortList) merge(from, to int, check *polled) error {
 	return nil
 }
 
-func (l *sortList) insert(items []sortItem) {
-	for i := 1; i < len(items); i++ {
-		item := items[i]
-		j := i
-		for ; j > 0 && l.after(&items[j-1], &item); j-- {
-			items[j] = items[j-1]
-		}
-		items[j] = item
-	}
-}
-
 // mergeRuns merges two runs that are next to each other.
 func (l *sortList) mergeRuns(low, middle, high int) {
-	if !l.after(&l.items[middle-1], &l.items[middle]) {
+	if l.compare(&l.items[middle-1], &l.items[middle]) <= 0 {
 		return
 	}
 	left := l.spare[:copy(l.spare, l.items[low:middle])]
 	right, out := l.items[middle:high], l.items[low:high]
 	at := 0
 	for len(left) > 0 && len(right) > 0 {
-		if l.after(&left[0], &right[0]) {
+		if l.compare(&left[0], &right[0]) > 0 {
 			out[at], right = right[0], right[1:]
 		} else {
 			out[at], left = left[0], left[1:]

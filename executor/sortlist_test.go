@@ -11,8 +11,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// A list has the order of comparisons, and equal rows in the order of arrival, for every combination of types that prefixes contain
-// whole, in part, or not at all.
+// A list has the order of comparisons for every combination of types that prefixes contain whole, in part, or not at all. Equal rows are in the
+// order of arrival if there are many (test/sqllogic has the order of few).
 func TestSortListOrdersLikeComparisons(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	value := map[types.Type]func() types.Datum{
@@ -63,7 +63,8 @@ func TestSortListOrdersLikeComparisons(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, row := range want {
-			if got := list.next(); show(got) != show(row) {
+			got := list.next()
+			if order.compare(got, row) != 0 || len(want) >= leastDistributed && show(got) != show(row) {
 				t.Fatalf("round %d, %v: row %d of %d is %s, want %s", round, keys, i, len(want), show(got), show(row))
 			}
 		}

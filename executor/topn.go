@@ -1,9 +1,7 @@
 package executor
 
 import (
-	"container/heap"
 	"context"
-	"slices"
 	"unsafe"
 
 	"github.com/percodb/percodb/planner"
@@ -21,50 +19,120 @@ type topN struct {
 	order         ordering
 	limit, offset expr.Scalar
 
-	want  int64 // limit + offset
 	skip  int64
 	heap  topHeap
 	held  int64
 	at    int
 	ready bool
 	key   types.Row
-	seq   int
 }
 
-// sorted is a row with its key: rows come in order of the key, then of arrival.
+// sorted is a row with its keys in front, as the ordering stores it.
 type sorted struct {
 	prefix sortPrefix
-	seq    int
-	key    types.Row // as stored by the ordering: its keys, then the row
+	key    types.Row
 }
 
-const sortedBytes = int64(unsafe.Sizeof(sorted{}))
-
-// place is one row of the heap.
+// place is a row that is kept, with its bytes.
 type place struct {
 	sorted
 	bytes []byte
 }
 
+const placeBytes = int64(unsafe.Sizeof(place{}))
+
+// topHeap selects rows as PostgreSQL does (src/backend/utils/sort/tuplesort.c), so that of equal rows it selects the same ones, and leaves
+// them in the same order: rows are collected up to twice as many as are wanted, then they become a heap with the last row of the order on
+// top. Where leastDistributed rows and more are wanted, they become a heap as soon as there are as many.
 type topHeap struct {
 	order  *ordering
+	want   int64
 	places []place
+	heaped bool
 }
 
-func (h *topHeap) Len() int           { return len(h.places) }
-func (h *topHeap) Less(i, j int) bool { return h.compare(&h.places[i].sorted, &h.places[j].sorted) > 0 }
-func (h *topHeap) Swap(i, j int)      { h.places[i], h.places[j] = h.places[j], h.places[i] }
-func (h *topHeap) Push(x any)         { h.places = append(h.places, x.(place)) }
-func (h *topHeap) Pop() any           { panic("topN never pops") }
+func (h *topHeap) compare(a, b *place) int {
+	if a.prefix != b.prefix {
+		return a.prefix.compare(b.prefix)
+	}
+	return h.order.compareRest(a.key, b.key)
+}
 
-func (h *topHeap) compare(a, b *sorted) int {
-	if c := a.prefix.compare(b.prefix); c != 0 {
-		return c
+// room is the number of rows that are collected before they become a heap.
+func (h *topHeap) room() int64 {
+	if h.want < leastDistributed {
+		return 2 * h.want
 	}
-	if c := h.order.compareRest(a.key, b.key); c != 0 {
-		return c
+	return h.want
+}
+
+// build makes the heap of the first rows of the order, and drops the others.
+func (h *topHeap) build() {
+	all := h.places
+	n := int(min(h.want, int64(len(all))))
+	for i := 1; i < n; i++ {
+		h.up(i)
 	}
-	return a.seq - b.seq
+	h.places, h.heaped = all[:n], true
+	for i := n; i < len(all); i++ {
+		if h.compare(&all[i], &all[0]) < 0 {
+			all[0], all[i] = all[i], all[0]
+			h.down()
+		}
+	}
+	clear(all[n:])
+}
+
+// up brings a new place, behind the heap, to where it belongs.
+func (h *topHeap) up(i int) {
+	p := h.places[i]
+	for i > 0 {
+		parent := (i - 1) / 2
+		if h.compare(&p, &h.places[parent]) <= 0 {
+			break
+		}
+		h.places[i], i = h.places[parent], parent
+	}
+	h.places[i] = p
+}
+
+// down brings the place on top to where it belongs.
+func (h *topHeap) down() {
+	p, i, n := h.places[0], 0, len(h.places)
+	for {
+		child := 2*i + 1
+		if child >= n {
+			break
+		}
+		if child+1 < n && h.compare(&h.places[child], &h.places[child+1]) < 0 {
+			child++
+		}
+		if h.compare(&p, &h.places[child]) >= 0 {
+			break
+		}
+		h.places[i], i = h.places[child], child
+	}
+	h.places[i] = p
+}
+
+// sort leaves the wanted rows in order; then it is no heap.
+func (h *topHeap) sort() {
+	if !h.heaped {
+		if len(h.places) < 2*leastDistributed {
+			quickSort(h.places, h.compare)
+			return
+		}
+		h.build()
+	}
+	all := h.places
+	for n := len(all) - 1; n > 0; n-- {
+		top, last := all[0], all[n]
+		h.places = all[:n]
+		all[0] = last
+		h.down()
+		all[n] = top
+	}
+	h.places = all
 }
 
 func newTopN(ex *execution, input Operator, n *planner.TopN) *topN {
@@ -72,7 +140,7 @@ func newTopN(ex *execution, input Operator, n *planner.TopN) *topN {
 		ex: ex, node: n, input: input, order: newRowOrdering(n.Keys), limit: n.Limit, offset: n.Offset,
 		key: make(types.Row, len(n.Keys)),
 	}
-	if o.heap.order = &o.order; n.Fed {
+	if n.Fed {
 		o.feed = newFeed(input)
 	}
 	return o
@@ -83,10 +151,11 @@ func (o *topN) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.want = left + skip; o.want < left {
-		o.want = left // past the end of int64: everything
+	o.heap = topHeap{order: &o.order, want: left + skip}
+	if o.heap.want < left {
+		o.heap.want = left // past the end of int64: everything
 	}
-	o.skip, o.ready, o.at, o.seq = skip, left == 0, 0, 0
+	o.skip, o.ready, o.at = skip, left == 0, 0
 	return o.input.Open(ctx)
 }
 
@@ -120,7 +189,8 @@ func (o *topN) fill(ctx context.Context) error {
 	if err := o.read(ctx); err != nil {
 		return err
 	}
-	slices.SortFunc(o.heap.places, func(a, b place) int { return o.heap.compare(&a.sorted, &b.sorted) })
+	o.heap.sort()
+	o.heap.places = o.heap.places[:min(o.heap.want, int64(len(o.heap.places)))]
 	o.at = int(min(o.skip, int64(len(o.heap.places))))
 	o.ready = true
 	return nil
@@ -164,7 +234,7 @@ func (o *topN) part(ex *execution) (part, error) {
 		return nil, err
 	}
 	w := newTopN(ex, input, o.node)
-	w.want = o.want
+	w.heap = topHeap{order: &w.order, want: o.heap.want}
 	return w, nil
 }
 
@@ -195,29 +265,37 @@ func (o *topN) offer(row types.Row) error {
 	if err != nil {
 		return err
 	}
-	o.seq++
-	s := sorted{prefix: o.order.prefix(key), seq: o.seq, key: key}
-	if int64(len(o.heap.places)) < o.want {
-		p := place{sorted: s}
-		p.key = make(types.Row, o.order.width+len(row))
-		if err := o.book(sortedBytes + int64(len(p.key))*datumBytes); err != nil {
-			return err
+	h := &o.heap
+	p := place{sorted: sorted{o.order.prefix(key), key}}
+	if !h.heaped {
+		if int64(len(h.places)) < h.room() {
+			return o.add(p, row)
 		}
-		if err := o.store(&p, key, row); err != nil {
-			return err
-		}
-		heap.Push(&o.heap, p)
+		h.build()
+	}
+	worst := &h.places[0]
+	if h.compare(&p, worst) >= 0 {
 		return nil
 	}
-	worst := &o.heap.places[0]
-	if o.heap.compare(&s, &worst.sorted) >= 0 {
-		return nil
-	}
-	worst.prefix, worst.seq = s.prefix, s.seq
+	worst.prefix = p.prefix
 	if err := o.store(worst, key, row); err != nil {
 		return err
 	}
-	heap.Fix(&o.heap, 0)
+	h.down()
+	return nil
+}
+
+// add keeps a copy of a row, of which p has the key.
+func (o *topN) add(p place, row types.Row) error {
+	key := p.key
+	p.key = make(types.Row, o.order.width+len(row))
+	if err := o.book(placeBytes + int64(len(p.key))*datumBytes); err != nil {
+		return err
+	}
+	if err := o.store(&p, key, row); err != nil {
+		return err
+	}
+	o.heap.places = append(o.heap.places, p)
 	return nil
 }
 

@@ -447,7 +447,9 @@ func (sb *selectBinder) assemble() (*query, error) {
 	b := sb.b
 	root := sb.windowSteps(sb.source())
 	out := &query{}
-	root = projectSets(root, sb.sel.sets)
+	if len(sb.sel.sets) > 0 {
+		root = projectSets(sb.projectSortKeys(root), sb.sel.sets)
+	}
 	out.sel = sb
 	own := outputSet(root)
 	items := &projectRel{}

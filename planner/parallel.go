@@ -27,6 +27,11 @@ const (
 // rows, about a millisecond, are worth another goroutine.
 const parallelCosts = 10
 
+// parallelOrder is how many times that cost reading must have where rows are brought into an order: those that are equal in it come out in
+// another order at each execution if goroutines collect them. As in PostgreSQL, whose tables below min_parallel_table_scan_size are read by
+// one process, small tables answer the same each time.
+const parallelOrder = 5
+
 // feedCost is the estimated cost of an input from which on a feed is worth its setup.
 const feedCost = 256
 
@@ -43,6 +48,14 @@ func (p Parallelism) of(f Feed, in Node) int {
 		return 0
 	}
 	return max(p.Workers, 0)
+}
+
+// ofOrdered is of for an operator that brings the rows into an order.
+func (p Parallelism) ofOrdered(f Feed, in Node) int {
+	if in.Estimate().Cost < parallelOrder*parallelCosts*p.SetupCost {
+		return 0
+	}
+	return p.of(f, in)
 }
 
 // Workers returns how many goroutines compute the aggregate beside the session's own; 0: none.
@@ -75,10 +88,10 @@ func (p *physical) keptValues(aggs []aggregation, groups, rows float64) float64 
 }
 
 // Workers returns how many goroutines select rows beside the session's own; 0: none.
-func (n *TopN) Workers(p Parallelism) int { return p.of(n.Feed, n.Input) }
+func (n *TopN) Workers(p Parallelism) int { return p.ofOrdered(n.Feed, n.Input) }
 
 // Workers returns how many goroutines read and sort rows beside the session's own; 0: none.
-func (n *Sort) Workers(p Parallelism) int { return p.of(n.Feed, n.Input) }
+func (n *Sort) Workers(p Parallelism) int { return p.ofOrdered(n.Feed, n.Input) }
 
 // Workers returns how many goroutines read the right side beside the session's own; 0: none.
 func (n *HashJoin) Workers(p Parallelism) int {

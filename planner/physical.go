@@ -469,34 +469,6 @@ func (p *physical) renameOrder(order []orderKey, items []projection) []orderKey 
 	return order
 }
 
-func (p *physical) projectSet(r *projectSetRel, a ask) pnode {
-	var made colSet
-	for i := range r.sets {
-		made.add(r.sets[i].id)
-	}
-	below := ask{need: a.need.minus(made)}
-	for i := range r.sets {
-		for _, e := range r.sets[i].args {
-			addUsed(e, &below.need)
-		}
-	}
-	in := p.plan(r.input, below)
-	cols := append([]int(nil), in.cols...)
-	exprs := make([]expr.Scalar, len(cols), len(cols)+len(r.sets))
-	sets := make([]*SetFunc, len(cols), len(cols)+len(r.sets))
-	for i, id := range in.cols {
-		exprs[i] = p.place(p.b.column(id, 0), in.cols)
-	}
-	est := Estimate{Rows: in.est.Rows * setFuncRows / 10, Cost: in.est.Cost + in.est.Rows*setFuncRows*emitCost}
-	for i := range r.sets {
-		s := &r.sets[i]
-		cols = append(cols, s.id)
-		exprs = append(exprs, expr.NewNull(p.b.cols[s.id].Type))
-		sets = append(sets, &SetFunc{Base: p.base([]int{s.id}, est), Func: s.fn, Args: p.compileAll(s.args, in.cols)})
-	}
-	return pnode{cols: cols, est: est, node: &ProjectSet{Base: p.base(cols, est), Input: in.node, Exprs: exprs, Sets: sets}}
-}
-
 // sort orders its input unless that arrives so.
 func (p *physical) sort(r *sortRel, a ask) pnode {
 	want := orderOf(r.keys)
