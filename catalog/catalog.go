@@ -169,6 +169,8 @@ func (c *Catalog) bootstrap(ctx context.Context) error {
 		case "":
 		case formatVersion:
 			return nil
+		case formatWithoutPartitionedKeys:
+			return txn.Put(keyFormat, []byte(formatVersion))
 		case formatWithoutDatabases, formatWithoutKeys, formatWithoutCollations, formatWithoutPolicies:
 			return c.addDatabases(ctx, txn)
 		case formatWithoutRoles:

@@ -54,13 +54,39 @@ type ForeignKeyDescriptor struct {
 	Comment       string   `json:",omitempty"`
 	// Inherited is the OID of the foreign key of the partitioned table above that this one belongs to, 0 for none.
 	Inherited uint32 `json:",omitempty"`
+	// Parts are the constraints that stand for the foreign key at each table below Parent, if that is partitioned: each before those of the tables
+	// below its own. An inherited foreign key has none.
+	Parts []ForeignKeyPart `json:",omitempty"`
+}
+
+// ForeignKeyPart is a foreign key at a partition of the table that it references.
+type ForeignKeyPart struct {
+	OID   uint32
+	Name  string
+	Table uint64 // the partition's id
 }
 
 func (k ForeignKeyDescriptor) clone() ForeignKeyDescriptor {
 	k.Columns = slices.Clone(k.Columns)
 	k.ParentColumns = slices.Clone(k.ParentColumns)
 	k.DeleteColumns = slices.Clone(k.DeleteColumns)
+	k.Parts = slices.Clone(k.Parts)
 	return k
+}
+
+// HasPart reports whether a table is below the referenced one.
+func (k *ForeignKeyDescriptor) HasPart(table uint64) bool {
+	return slices.ContainsFunc(k.Parts, func(p ForeignKeyPart) bool { return p.Table == table })
+}
+
+// NameAt returns the name of the constraint at the referenced table or one below it.
+func (k *ForeignKeyDescriptor) NameAt(table uint64) string {
+	for i := range k.Parts {
+		if k.Parts[i].Table == table {
+			return k.Parts[i].Name
+		}
+	}
+	return k.Name
 }
 
 // ForeignKeyNamed returns the foreign key called name, or nil.
@@ -114,6 +140,47 @@ func ReferencesTo(ctx context.Context, r Resolver, t *TableDescriptor) ([]Refere
 	}
 	slices.SortFunc(all, func(a, b Reference) int { return int(int64(a.Key.OID) - int64(b.Key.OID)) })
 	return all, nil
+}
+
+// ReferencesToRows lists the foreign keys that rows of t are referenced by: those whose parent is t or a partitioned table above it, the oldest
+// first.
+func ReferencesToRows(ctx context.Context, r Resolver, t *TableDescriptor) ([]Reference, error) {
+	all, err := ReferencesTo(ctx, r, t)
+	if err != nil || !t.IsPartition() {
+		return all, err
+	}
+	above, err := PartitionAncestors(ctx, r, t)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range above {
+		more, err := ReferencesTo(ctx, r, a)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	slices.SortStableFunc(all, func(a, b Reference) int { return int(int64(a.Key.OID) - int64(b.Key.OID)) })
+	return all, nil
+}
+
+// DeclaredKey returns the foreign key that the one k of t is a part of, with its table: that of the topmost partitioned table that has it.
+func DeclaredKey(ctx context.Context, r Resolver, t *TableDescriptor, k *ForeignKeyDescriptor) (Reference, error) {
+	for k.Inherited != 0 && t.PartitionOf != nil {
+		above, err := r.RelationByID(ctx, t.PartitionOf.Parent)
+		if err != nil {
+			return Reference{}, err
+		}
+		if above == nil {
+			break
+		}
+		at := slices.IndexFunc(above.ForeignKeys, func(o ForeignKeyDescriptor) bool { return o.OID == k.Inherited })
+		if at < 0 {
+			break
+		}
+		t, k = above, &above.ForeignKeys[at]
+	}
+	return Reference{t, k}, nil
 }
 
 // Referenced reports whether foreign keys may reference the table.

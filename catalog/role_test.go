@@ -145,7 +145,7 @@ func TestFormatWithoutCollations(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)
 	desc := mustCreate(t, newCatalog(t, db, Options{}), "t")
-	for _, format := range []string{formatWithoutDatabases, formatWithoutKeys, formatWithoutCollations, formatWithoutPolicies} {
+	for _, format := range []string{formatWithoutPartitionedKeys, formatWithoutDatabases, formatWithoutKeys, formatWithoutCollations, formatWithoutPolicies} {
 		txn := begin(t, db)
 		_ = txn.Put(keyFormat, []byte(format))
 		if _, err := txn.Commit(ctx); err != nil {

@@ -43,7 +43,33 @@ func (c *tableChecker) bindKeys(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := c.keyParts(ctx, k, bound.Parent); err != nil {
+			return err
+		}
 		c.keys = append(c.keys, &keyChecker{ForeignKey: bound, ev: expr.Context{Ctx: ctx, Env: env}})
+	}
+	return nil
+}
+
+// keyParts checks that a foreign key lists the tables below its parent.
+func (c *tableChecker) keyParts(ctx context.Context, k *catalog.ForeignKeyDescriptor, parent *catalog.TableDescriptor) error {
+	tree, err := catalog.PartitionTree(ctx, c.resolver, parent)
+	if err != nil {
+		return err
+	}
+	below := tree[1:]
+	if k.Inherited != 0 {
+		below = nil
+	}
+	for _, t := range below {
+		if !k.HasPart(t.ID) {
+			if err := c.found(c.t, nil, nil, "foreign key %q does not list %q, which is below its parent", k.Name, t.Name); err != nil {
+				return err
+			}
+		}
+	}
+	if len(k.Parts) > len(below) {
+		return c.found(c.t, nil, nil, "foreign key %q lists %d tables below its parent, which has %d", k.Name, len(k.Parts), len(below))
 	}
 	return nil
 }

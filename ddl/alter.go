@@ -37,7 +37,7 @@ func (r *run) alter(ctx context.Context, n *ast.AlterTable) error {
 	if err := requireAlterable(t, n); err != nil {
 		return err
 	}
-	if err := requireInherited(t, n.Commands); err != nil {
+	if err := r.requireInherited(ctx, t, n.Commands); err != nil {
 		return err
 	}
 	if len(n.Commands) == 1 {
@@ -431,6 +431,9 @@ func (r *run) alterDropConstraint(ctx context.Context, t *catalog.TableDescripto
 	}
 	if t.ForeignKeyNamed(n.Name) != nil {
 		return r.dropForeignKey(ctx, t, n.Name)
+	}
+	if err := inheritedPart(t, n.Name, "drop"); err != nil {
+		return err
 	}
 	ix := t.IndexNamed(n.Name)
 	if ix != nil && ix.Constraint {

@@ -345,6 +345,9 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 	if err := r.update(ctx, t, next, true); err != nil {
 		return err
 	}
+	if next.IsPartitioned() || next.IsPartition() {
+		return nil // That is done when all tables have the new type.
+	}
 	return r.refitKeys(ctx, next, col.ID)
 }
 

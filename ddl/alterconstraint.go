@@ -135,6 +135,9 @@ func noConstraint(t *catalog.TableDescriptor, name string) error {
 
 // alterConstraint is ALTER CONSTRAINT.
 func (r *run) alterConstraint(ctx context.Context, t *catalog.TableDescriptor, n *ast.TableCommand) error {
+	if err := inheritedPart(t, n.Name, "alter"); err != nil {
+		return err
+	}
 	next := t.Clone()
 	k := next.ForeignKeyNamed(n.Name)
 	if k == nil {

@@ -47,6 +47,11 @@ func constraintNamed(t *catalog.TableDescriptor, name string) bool {
 			return true
 		}
 	}
+	for i := range t.ForeignKeys {
+		if slices.ContainsFunc(t.ForeignKeys[i].Parts, func(p catalog.ForeignKeyPart) bool { return p.Name == name }) {
+			return true
+		}
+	}
 	return t.ForeignKeyNamed(name) != nil
 }
 

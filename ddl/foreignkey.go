@@ -103,9 +103,6 @@ func (r *run) newForeignKey(ctx context.Context, t *catalog.TableDescriptor, c *
 			return k, nil, pgerror.New(pgerror.SyntaxError, "invalid %s action for foreign key constraint containing generated column", invalid)
 		}
 	}
-	if parent.IsPartitioned() {
-		return k, nil, pgerror.Unsupported("a foreign key that references partitioned table \""+parent.Name+"\"", "Reference an ordinary table.").At(c.Position())
-	}
 	if err := findParentIndex(parent, n, &k); err != nil {
 		return k, nil, err
 	}
@@ -126,8 +123,11 @@ func (r *run) newForeignKey(ctx context.Context, t *catalog.TableDescriptor, c *
 		return k, nil, err
 	}
 	oid, err := r.ch.NewID(ctx)
+	if err != nil {
+		return k, nil, err
+	}
 	k.OID = uint32(oid)
-	return k, parent, err
+	return k, parent, r.partsOfParent(ctx, t, &k, parent)
 }
 
 // parentOf finds the table that a foreign key of t references.
@@ -207,7 +207,7 @@ func findParentIndex(parent *catalog.TableDescriptor, n *ast.References, k *cata
 		}
 	}
 	over := func(ix *catalog.IndexDescriptor) bool {
-		return (ix.Unique || ix.Deferrable && ix.Exclude == nil) && ix.Where == nil && ix.OID != 0 && ix.State == catalog.IndexPublic && len(ix.Columns) == len(k.ParentColumns) &&
+		return (ix.Unique || ix.Deferrable && ix.Exclude == nil) && ix.Where == nil && ix.OID != 0 && !ix.Incomplete && ix.State == catalog.IndexPublic && len(ix.Columns) == len(k.ParentColumns) &&
 			!slices.ContainsFunc(ix.Columns, func(c catalog.IndexColumn) bool { return !slices.Contains(k.ParentColumns, c.ColumnID) })
 	}
 	if over(&parent.Primary) {
@@ -295,15 +295,21 @@ func (r *run) addForeignKey(ctx context.Context, t *catalog.TableDescriptor, c *
 	if err != nil {
 		return err
 	}
-	if !k.NotValid && !r.alone && !r.ch.Created(parent.ID) && parent.ID != t.ID {
-		if err := r.requireUnchanged(ctx, parent); err != nil {
+	if !k.NotValid && !r.alone && parent.ID != t.ID {
+		tree, err := catalog.PartitionTree(ctx, r.r, parent)
+		if err != nil {
 			return err
+		}
+		for _, part := range tree {
+			if r.ch.Created(part.ID) {
+				continue
+			}
+			if err := r.requireUnchanged(ctx, part); err != nil {
+				return err
+			}
 		}
 	}
 	next.ForeignKeys = append(next.ForeignKeys, k)
-	if err := r.requireUnmoved(ctx, next); err != nil {
-		return err
-	}
 	if err := r.update(ctx, t, next, true); err != nil {
 		return err
 	}
@@ -313,15 +319,25 @@ func (r *run) addForeignKey(ctx context.Context, t *catalog.TableDescriptor, c *
 	return r.verifyForeignKey(ctx, next, &k)
 }
 
-// dropForeignKey drops a foreign key of t.
+// dropForeignKey drops a foreign key of t, with its parts of the tables below t.
 func (r *run) dropForeignKey(ctx context.Context, t *catalog.TableDescriptor, name string) error {
 	next := t.Clone()
-	parent := next.ForeignKeyNamed(name).Parent
+	oid, parent := next.ForeignKeyNamed(name).OID, next.ForeignKeyNamed(name).Parent
 	next.ForeignKeys = slices.DeleteFunc(next.ForeignKeys, func(k catalog.ForeignKeyDescriptor) bool { return k.Name == name })
 	if err := r.update(ctx, t, next, false); err != nil {
 		return err
 	}
-	return r.linkParents(ctx, next, parent)
+	if err := r.linkParents(ctx, next, parent); err != nil {
+		return err
+	}
+	return r.forParts(ctx, t.ID, func(part *catalog.TableDescriptor) error {
+		for i := range part.ForeignKeys {
+			if k := &part.ForeignKeys[i]; k.Inherited == oid {
+				return r.dropForeignKey(ctx, part, k.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // dropReferences drops the foreign keys that depend on a part of t, or fails if there are some and cascade is not set. what names that part.
@@ -330,7 +346,7 @@ func (r *run) dropReferences(ctx context.Context, t *catalog.TableDescriptor, wh
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(ref catalog.Reference) bool { return !depends(ref.Key) })
+	all = slices.DeleteFunc(all, func(ref catalog.Reference) bool { return ref.Key.Inherited != 0 || !depends(ref.Key) })
 	if len(all) == 0 {
 		return nil
 	}
@@ -353,6 +369,9 @@ func (r *run) dropAll(ctx context.Context, all []catalog.Reference) error {
 		now, err := r.r.RelationByID(ctx, ref.Table.ID)
 		if err != nil {
 			return err
+		}
+		if now.ForeignKeyNamed(ref.Key.Name) == nil {
+			continue // It went with another one.
 		}
 		if err := r.dropForeignKey(ctx, now, ref.Key.Name); err != nil {
 			return err
@@ -382,7 +401,7 @@ func (d *dropping) findReferences(ctx context.Context) error {
 		if t.Kind != catalog.KindTable {
 			continue
 		}
-		all, err := catalog.ReferencesTo(ctx, d.r.r, t)
+		all, err := d.r.declaredTo(ctx, t)
 		if err != nil {
 			return err
 		}

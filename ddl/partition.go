@@ -154,9 +154,6 @@ func (b *builder) createPartition(ctx context.Context, n *ast.CreateTable, paren
 	if err := b.inheritForeignKeys(ctx, parent); err != nil {
 		return err
 	}
-	if err := b.requireUnmoved(ctx, b.t); err != nil {
-		return err
-	}
 	if err := b.run.inheritTriggers(ctx, b.t, parent); err != nil {
 		return err
 	}
@@ -168,7 +165,10 @@ func (b *builder) createPartition(ctx context.Context, n *ast.CreateTable, paren
 	if err := b.create(ctx); err != nil {
 		return err
 	}
-	return b.link(ctx, parent.ID, b.t.ID)
+	if err := b.link(ctx, parent.ID, b.t.ID); err != nil {
+		return err
+	}
+	return b.referToPartition(ctx, parent, b.t.ID)
 }
 
 // requireSameLife fails if one of a partition and its parent is temporary.
@@ -301,9 +301,6 @@ func (r *run) attachPartition(ctx context.Context, parent *catalog.TableDescript
 			next.Checks[i].Inherited, next.Checks[i].Local = true, true
 		}
 	}
-	if err := r.requireUnmoved(ctx, next); err != nil {
-		return err
-	}
 	if err := r.inheritTriggers(ctx, next, parent); err != nil {
 		return err
 	}
@@ -313,7 +310,10 @@ func (r *run) attachPartition(ctx context.Context, parent *catalog.TableDescript
 	if err := r.link(ctx, parent.ID, t.ID); err != nil {
 		return err
 	}
-	return r.carryAll(ctx, parent, t.ID)
+	if err := r.carryAll(ctx, parent, t.ID); err != nil {
+		return err
+	}
+	return r.referToPartition(ctx, parent, t.ID)
 }
 
 // attachable refuses tables that cannot become a partition.
@@ -430,12 +430,18 @@ func (r *run) detachPartition(ctx context.Context, parent *catalog.TableDescript
 			return err
 		}
 	}
+	if err := r.closeReferencing(ctx, parent); err != nil {
+		return err
+	}
 	if r.alone {
 		if err := r.begin(ctx); err != nil {
 			return err
 		}
 	}
 	if t, err = r.r.RelationByID(ctx, t.ID); err != nil {
+		return err
+	}
+	if err := r.requireUnreferenced(ctx, t); err != nil {
 		return err
 	}
 	next := t.Clone()
@@ -448,10 +454,20 @@ func (r *run) detachPartition(ctx context.Context, parent *catalog.TableDescript
 		next.Checks[i].Inherited, next.Checks[i].Local = false, false
 	}
 	for i := range next.ForeignKeys {
-		next.ForeignKeys[i].Inherited = 0
+		if err := r.disinherit(ctx, next, &next.ForeignKeys[i]); err != nil {
+			return err
+		}
 	}
 	dropped := slices.DeleteFunc(slices.Clone(next.Triggers), func(g catalog.TriggerDescriptor) bool { return g.Inherited == 0 })
 	next.Triggers = slices.DeleteFunc(next.Triggers, func(g catalog.TriggerDescriptor) bool { return g.Inherited != 0 })
+	if err := r.leavePartition(ctx, parent, t.ID); err != nil {
+		return err
+	}
+	if now, err := r.r.RelationByID(ctx, t.ID); err != nil {
+		return err
+	} else if now.Version != t.Version { // It references its own parent.
+		t = now
+	}
 	if err := r.update(ctx, t, next, true); err != nil {
 		return err
 	}

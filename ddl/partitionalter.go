@@ -10,7 +10,7 @@ import (
 )
 
 // requireInherited refuses commands that would make a partition differ from its parent.
-func requireInherited(t *catalog.TableDescriptor, commands []ast.AlterCommand) error {
+func (r *run) requireInherited(ctx context.Context, t *catalog.TableDescriptor, commands []ast.AlterCommand) error {
 	if !t.IsPartition() {
 		return nil
 	}
@@ -38,9 +38,24 @@ func requireInherited(t *catalog.TableDescriptor, commands []ast.AlterCommand) e
 			if inheritedConstraint(t, n.From) {
 				return pgerror.New(pgerror.InvalidTableDefinition, "cannot rename inherited constraint %q", n.From)
 			}
+		case *ast.TableCommand:
+			if k := t.ForeignKeyNamed(n.Name); k != nil && k.Inherited != 0 && n.Action == "ALTER CONSTRAINT" {
+				return r.derivedConstraint(ctx, t, k)
+			}
 		}
 	}
 	return nil
+}
+
+// derivedConstraint is the error of changing a foreign key that belongs to one of a partitioned table.
+func (r *run) derivedConstraint(ctx context.Context, t *catalog.TableDescriptor, k *catalog.ForeignKeyDescriptor) error {
+	top, err := catalog.DeclaredKey(ctx, r.r, t, k)
+	if err != nil {
+		return err
+	}
+	return pgerror.New(pgerror.InvalidTableDefinition, "cannot alter constraint %q on relation %q", k.Name, t.Name).
+		WithDetail("Constraint %q is derived from constraint %q of relation %q.", k.Name, top.Key.Name, top.Table.Name).
+		WithHint("You may alter the constraint it derives from, instead.")
 }
 
 func inheritedConstraint(t *catalog.TableDescriptor, name string) bool {
@@ -80,6 +95,29 @@ func (r *run) alterPartitioned(ctx context.Context, t *catalog.TableDescriptor, 
 		if err := r.alterTree(ctx, t.ID, n.Only, cmd); err != nil {
 			return err
 		}
+		if c, ok := cmd.(*ast.AlterColumn); ok && c.SetType != nil {
+			if err := r.refitTree(ctx, t, c.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refitTree is refitKeys for a column that a partitioned table and all below it have.
+func (r *run) refitTree(ctx context.Context, t *catalog.TableDescriptor, column string) error {
+	tree, err := catalog.PartitionTree(ctx, r.r, t)
+	if err != nil {
+		return err
+	}
+	for _, part := range tree {
+		now, err := r.r.RelationByID(ctx, part.ID)
+		if err != nil {
+			return err
+		}
+		if err := r.refitKeys(ctx, now, now.Columns[now.ColumnNamed(column)].ID); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -88,7 +126,7 @@ func (r *run) alterPartitioned(ctx context.Context, t *catalog.TableDescriptor, 
 func carried(n *ast.AlterTable) bool {
 	return slices.ContainsFunc(n.Commands, func(cmd ast.AlterCommand) bool {
 		switch cmd.(type) {
-		case *ast.AddColumn, *ast.DropColumn, *ast.AlterColumn, *ast.AddConstraint, *ast.DropConstraint, *ast.RenameColumn:
+		case *ast.AddColumn, *ast.DropColumn, *ast.AlterColumn, *ast.AddConstraint, *ast.DropConstraint, *ast.RenameColumn, *ast.RenameConstraint, *ast.TableCommand:
 			return true
 		}
 		return false
@@ -150,11 +188,13 @@ func (r *run) requireCarried(t *catalog.TableDescriptor, n *ast.AlterTable, cmd 
 				WithHint("Do not specify the ONLY keyword.")
 		}
 	case *ast.RenameConstraint:
-		return pgerror.Unsupported("renaming a constraint of a partitioned table", "Drop it and add it again.")
+		if n.Only && parts && slices.ContainsFunc(t.Checks, func(k catalog.CheckDescriptor) bool { return k.Name == c.From && !k.NoInherit }) {
+			return pgerror.New(pgerror.InvalidTableDefinition, "inherited constraint %q must be renamed in child tables too", c.From)
+		}
 	case *ast.TableCommand:
-		_, trigger := triggerStates[c.Action]
-		if trigger || c.Action == "VALIDATE CONSTRAINT" || c.Action == "ALTER CONSTRAINT" {
-			return pgerror.Unsupported(c.Action+" of a partitioned table", "Change each of its partitions.")
+		at := slices.IndexFunc(t.Checks, func(k catalog.CheckDescriptor) bool { return k.Name == c.Name && k.NotValid })
+		if n.Only && parts && c.Action == "VALIDATE CONSTRAINT" && at >= 0 {
+			return pgerror.New(pgerror.InvalidTableDefinition, "constraint must be validated on child tables too")
 		}
 	}
 	return nil
@@ -177,8 +217,12 @@ func (r *run) alterTree(ctx context.Context, id uint64, only bool, cmd ast.Alter
 	if err := r.alterOne(ctx, t, cmd); err != nil || only {
 		return err
 	}
-	switch cmd.(type) {
+	switch n := cmd.(type) {
 	case *ast.DropColumn, *ast.AlterColumn, *ast.RenameColumn:
+	case *ast.RenameConstraint:
+		return r.carryToChecks(ctx, t, n.From, func(part *catalog.TableDescriptor) error { return r.alterTree(ctx, part.ID, false, n) })
+	case *ast.TableCommand:
+		return r.carryCommand(ctx, t, n)
 	default:
 		return nil
 	}
@@ -188,6 +232,66 @@ func (r *run) alterTree(ctx context.Context, id uint64, only bool, cmd ast.Alter
 		}
 		return r.alterOne(ctx, part, cmd)
 	})
+}
+
+// carryCommand executes a command about a constraint or triggers of t, as it was, for the parts of these that the partitions have.
+func (r *run) carryCommand(ctx context.Context, t *catalog.TableDescriptor, n *ast.TableCommand) error {
+	if _, trigger := triggerStates[n.Action]; trigger {
+		return r.carryTriggerState(ctx, t, n)
+	}
+	switch n.Action {
+	case "VALIDATE CONSTRAINT":
+		return r.carryToChecks(ctx, t, n.Name, func(part *catalog.TableDescriptor) error { return r.alterTree(ctx, part.ID, false, n) })
+	case "ALTER CONSTRAINT":
+		k := t.ForeignKeyNamed(n.Name)
+		return r.forParts(ctx, t.ID, func(part *catalog.TableDescriptor) error {
+			at := slices.IndexFunc(part.ForeignKeys, func(o catalog.ForeignKeyDescriptor) bool { return o.Inherited == k.OID })
+			if at < 0 {
+				return nil
+			}
+			own := *n
+			own.Name = part.ForeignKeys[at].Name
+			return r.alterTree(ctx, part.ID, false, &own)
+		})
+	}
+	return nil
+}
+
+// carryToChecks calls f with each partition that has inherited a check of t.
+func (r *run) carryToChecks(ctx context.Context, t *catalog.TableDescriptor, name string, f func(part *catalog.TableDescriptor) error) error {
+	named := func(c catalog.CheckDescriptor) bool { return c.Name == name }
+	if !slices.ContainsFunc(t.Checks, named) {
+		return nil
+	}
+	return r.forParts(ctx, t.ID, func(part *catalog.TableDescriptor) error {
+		if !slices.ContainsFunc(part.Checks, func(c catalog.CheckDescriptor) bool { return named(c) && c.Inherited }) {
+			return nil
+		}
+		return f(part)
+	})
+}
+
+// carryTriggerState is enableTrigger for the triggers of the partitions that belong to those of t.
+func (r *run) carryTriggerState(ctx context.Context, t *catalog.TableDescriptor, n *ast.TableCommand) error {
+	for i := range t.Triggers {
+		g := &t.Triggers[i]
+		if n.Mode == "" && g.Name != n.Name {
+			continue
+		}
+		err := r.forParts(ctx, t.ID, func(part *catalog.TableDescriptor) error {
+			at := slices.IndexFunc(part.Triggers, func(o catalog.TriggerDescriptor) bool { return o.Inherited == g.OID })
+			if at < 0 {
+				return nil
+			}
+			own := *n
+			own.Name, own.Mode = part.Triggers[at].Name, ""
+			return r.alterTree(ctx, part.ID, false, &own)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forParts calls f with each partition of a table, as it is then.

@@ -50,7 +50,7 @@ func (b *builder) addPartitioning(ctx context.Context, n *ast.PartitionBy) error
 			return err
 		}
 	}
-	return b.requireUnmoved(ctx, b.t)
+	return nil
 }
 
 // partitionKey makes a column of a partition key.

@@ -250,7 +250,7 @@ func (b *builder) inheritForeignKeys(ctx context.Context, parent *catalog.TableD
 func (r *run) mapForeignKey(ctx context.Context, parent *catalog.TableDescriptor, of *catalog.ForeignKeyDescriptor, t *catalog.TableDescriptor) (catalog.ForeignKeyDescriptor, error) {
 	k := *of
 	k.Inherited, k.Comment = of.OID, ""
-	k.Columns, k.DeleteColumns = nil, nil
+	k.Columns, k.DeleteColumns, k.Parts = nil, nil, nil
 	for _, id := range of.Columns {
 		k.Columns = append(k.Columns, mapColumn(parent, id, t))
 	}
@@ -458,13 +458,10 @@ func (r *run) carryForeignKey(ctx context.Context, parent *catalog.TableDescript
 			o.OnDelete == k.OnDelete && o.OnUpdate == k.OnUpdate && o.Deferrable == k.Deferrable && o.MatchFull == k.MatchFull
 	})
 	if have >= 0 {
-		next.ForeignKeys[have].Inherited = of.OID
+		next.ForeignKeys[have].Inherited, next.ForeignKeys[have].Parts = of.OID, nil
 		k = next.ForeignKeys[have]
 	} else {
 		next.ForeignKeys = append(next.ForeignKeys, k)
-	}
-	if err := r.requireUnmoved(ctx, next); err != nil {
-		return err
 	}
 	if err := r.update(ctx, t, next, true); err != nil {
 		return err
@@ -483,30 +480,6 @@ func (r *run) carryForeignKey(ctx context.Context, parent *catalog.TableDescript
 	for _, part := range next.Partitioning.Partitions {
 		if err := r.carryForeignKey(ctx, next, &k, part); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// requireUnmoved refuses foreign keys whose actions would change the partition key of a row: actions do not move rows.
-func (r *run) requireUnmoved(ctx context.Context, t *catalog.TableDescriptor) error {
-	above, err := catalog.PartitionAncestors(ctx, r.r, t)
-	if err != nil {
-		return err
-	}
-	for i := range t.ForeignKeys {
-		k := &t.ForeignKeys[i]
-		if k.OnUpdate < catalog.KeyCascade && k.OnDelete < catalog.KeySetNull {
-			continue
-		}
-		for _, id := range k.Columns {
-			name := t.ColumnByID(id).Name
-			for _, table := range append([]*catalog.TableDescriptor{t}, above...) {
-				if in, err := r.inPartitionKeyOf(table, name); err != nil || in {
-					return errorOr(err, pgerror.Unsupported("a foreign key whose actions change column \""+name+"\" of the partition key of \""+table.Name+"\"",
-						"Let it restrict updates, and cascade deletes."))
-				}
-			}
 		}
 	}
 	return nil

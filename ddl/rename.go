@@ -171,6 +171,9 @@ func (r *run) renameConstraint(ctx context.Context, t *catalog.TableDescriptor, 
 	if constraintNamed(t, n.To) {
 		return pgerror.New(pgerror.DuplicateObject, "constraint %q for relation %q already exists", n.To, t.Name).At(n.Position())
 	}
+	if err := inheritedPart(t, n.From, "rename"); err != nil {
+		return err
+	}
 	next := t.Clone()
 	for i := range next.Checks {
 		if next.Checks[i].Name == n.From {

@@ -152,7 +152,7 @@ func (r *run) withReferencing(ctx context.Context, tables []*catalog.TableDescri
 	}
 	for i := 0; i < len(tables); i++ {
 		t := tables[i]
-		all, err := catalog.ReferencesTo(ctx, r.r, t)
+		all, err := catalog.ReferencesToRows(ctx, r.r, t)
 		if err != nil {
 			return nil, err
 		}

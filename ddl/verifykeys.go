@@ -16,11 +16,16 @@ const verifyGroup = 1024
 
 // verifyForeignKey fails unless all rows of t satisfy a foreign key. Both tables are closed.
 func (r *run) verifyForeignKey(ctx context.Context, t *catalog.TableDescriptor, k *catalog.ForeignKeyDescriptor) error {
+	return r.scanReferences(ctx, t, k, nil)
+}
+
+// scanReferences is verifyForeignKey, or, with a partition that is leaving, fails if a row of t references one of the partition.
+func (r *run) scanReferences(ctx context.Context, t *catalog.TableDescriptor, k *catalog.ForeignKeyDescriptor, l *leaving) error {
 	bound, err := planner.BindForeignKey(ctx, k, t, r.r, r.Env)
 	if err != nil {
 		return err
 	}
-	v := &keyVerifier{r: r, key: bound, ev: expr.Context{Ctx: ctx, Env: r.Env}, seen: map[string]struct{}{}}
+	v := &keyVerifier{r: r, key: bound, leaving: l, ev: expr.Context{Ctx: ctx, Env: r.Env}, seen: map[string]struct{}{}}
 	if err := r.scanRows(ctx, t, "checking foreign key", func(row types.Row) error { return v.add(ctx, row) }); err != nil {
 		return err
 	}
@@ -36,6 +41,8 @@ type keyVerifier struct {
 	keys [][]byte
 	rows []types.Row // the values of the foreign key's columns, of keys
 	seen map[string]struct{}
+	// leaving is the partition whose rows are looked for: one that is found is an error. nil: one that is not found is.
+	leaving *leaving
 }
 
 func (v *keyVerifier) add(ctx context.Context, row types.Row) (err error) {
@@ -44,6 +51,8 @@ func (v *keyVerifier) add(ctx context.Context, row types.Row) (err error) {
 		return err
 	}
 	switch {
+	case v.leaving != nil && (null > 0 || !v.leaving.within[v.key.HolderOf(v.buf).ID]):
+		return nil
 	case null > 0 && v.key.MatchFull && null < len(v.key.Columns):
 		return v.violation(row, true)
 	case null > 0:
@@ -80,8 +89,11 @@ func (v *keyVerifier) lookUp(ctx context.Context) error {
 		return err
 	}
 	for i, value := range values {
-		if value == nil {
+		switch {
+		case value == nil && v.leaving == nil:
 			return v.violation(v.rows[i], false)
+		case value != nil && v.leaving != nil:
+			return v.stillReferenced(v.rows[i])
 		}
 	}
 	clear(v.seen)
@@ -96,10 +108,24 @@ func (v *keyVerifier) violation(row types.Row, mixed bool) error {
 	if mixed {
 		return e.WithDetail("MATCH FULL does not allow mixing of null and nonnull key values.")
 	}
+	return e.WithDetail("Key %s is not present in table %q.", v.keyText(k.Child, k.ChildOrdinals, row), k.Parent.Name)
+}
+
+// stillReferenced is the error of a row that references one of the partition that is leaving.
+func (v *keyVerifier) stillReferenced(row types.Row) error {
+	k := v.key
+	child, name := k.Declared.Table, k.Declared.Key.NameAt(v.leaving.partition.ID)
+	e := pgerror.New(pgerror.ForeignKeyViolation, "removing partition %q violates foreign key constraint %q", v.leaving.partition.Name, name)
+	e.Schema, e.Table, e.Constraint = child.Schema, child.Name, name
+	return e.WithDetail("Key %s is still referenced from table %q.", v.keyText(k.Parent, k.ParentOrdinals, row), child.Name)
+}
+
+// keyText names columns of t, with the values that a row of the child has.
+func (v *keyVerifier) keyText(t *catalog.TableDescriptor, ordinals []int, row types.Row) string {
 	var names, texts []string
-	for _, ord := range k.ChildOrdinals {
-		names = append(names, k.Child.Columns[ord].Name)
-		texts = append(texts, string(types.AppendText(nil, row[ord], k.Child.Columns[ord].Type, &v.r.Env.Format)))
+	for i, ord := range v.key.ChildOrdinals {
+		names = append(names, t.Columns[ordinals[i]].Name)
+		texts = append(texts, string(types.AppendText(nil, row[ord], v.key.Child.Columns[ord].Type, &v.r.Env.Format)))
 	}
-	return e.WithDetail("Key (%s)=(%s) is not present in table %q.", strings.Join(names, ", "), strings.Join(texts, ", "), k.Parent.Name)
+	return "(" + strings.Join(names, ", ") + ")=(" + strings.Join(texts, ", ") + ")"
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -144,8 +145,8 @@ func (d *Deferred) addRow(t *catalog.TableDescriptor, oid uint32, key []byte) er
 }
 
 // addParent defers the check that no row references a key: the values of the referenced columns, in the order of the constraint.
-func (d *Deferred) addParent(k *planner.ForeignKey, values types.Row) error {
-	key, err := rowenc.AppendKeyPrefix(nil, k.Parent, k.Index, indexOrder(k, values)...)
+func (d *Deferred) addParent(ev *expr.Context, k *planner.ForeignKey, values types.Row) error {
+	key, err := k.AppendParentKey(nil, ev, indexOrder(k, values))
 	if err != nil {
 		return err
 	}
@@ -252,7 +253,7 @@ func (e *deferredKey) check(ctx context.Context, k *keyChecks, key *planner.Fore
 			return err
 		}
 	}
-	if err := k.actOn(ctx, key, &lost, catalog.KeyNoAction, false); err != nil {
+	if err := k.actOn(ctx, key, nil, &lost, catalog.KeyNoAction, false); err != nil {
 		return err
 	}
 	rows := e.rows()

@@ -17,14 +17,18 @@ import (
 func (k *keyChecks) act(ctx context.Context, q *keyQueue) error {
 	for i := range q.incoming {
 		in := &q.incoming[i]
-		deleted, updated := in.deleted, in.updated
-		in.deleted, in.updated = rowBuffer{mem: &k.ex.mem}, rowBuffer{mem: &k.ex.mem}
-		err := k.actOn(ctx, in.ForeignKey, &deleted, in.OnDelete, false)
+		deleted, updated, moved := in.deleted, in.updated, in.moved
+		in.deleted, in.updated, in.moved = rowBuffer{mem: &k.ex.mem}, rowBuffer{mem: &k.ex.mem}, rowBuffer{mem: &k.ex.mem}
+		err := k.actOn(ctx, in.ForeignKey, nil, &deleted, in.OnDelete, false)
 		if err == nil {
-			err = k.actOn(ctx, in.ForeignKey, &updated, in.OnUpdate, true)
+			err = k.actOn(ctx, in.ForeignKey, nil, &updated, in.OnUpdate, true)
+		}
+		if err == nil {
+			err = k.actOn(ctx, in.ForeignKey, in.movedIn, &moved, in.OnUpdate, true)
 		}
 		deleted.release()
 		updated.release()
+		moved.release()
 		if err != nil {
 			return err
 		}
@@ -32,13 +36,15 @@ func (k *keyChecks) act(ctx context.Context, q *keyQueue) error {
 	return nil
 }
 
-// actOn does what a foreign key requires for lost keys: the values of the referenced columns, and the new ones if update is set.
-func (k *keyChecks) actOn(ctx context.Context, key *planner.ForeignKey, lost *rowBuffer, action catalog.KeyAction, update bool) error {
+// actOn does what a foreign key requires for lost keys: the values of the referenced columns, and the new ones if update is set. in is the
+// table that errors name, nil for the one that had the key.
+func (k *keyChecks) actOn(ctx context.Context, key *planner.ForeignKey, in *catalog.TableDescriptor, lost *rowBuffer, action catalog.KeyAction, update bool) error {
 	for group := range slices.Chunk(lost.rows, eagerGroup) {
 		f, err := k.newFinder(key, group)
 		if err != nil {
 			return err
 		}
+		f.in = in
 		if err := k.lockGuards(ctx, key, f.sortedKeys(), false); err != nil {
 			return err
 		}
@@ -77,7 +83,12 @@ func (k *keyChecks) refuse(ctx context.Context, f *childFinder, action catalog.K
 		if err := f.find(ctx, r, 1); err != nil || len(f.found) == 0 {
 			return err
 		}
-		return k.violation(ctx, f.key, f.lost[f.found[0].lost], stillReferenced)
+		at := f.found[0].lost
+		holder := f.in
+		if holder == nil {
+			holder = f.key.HolderOf(f.keys[at])
+		}
+		return k.stillReferenced(ctx, f.key, holder, f.lost[at])
 	})
 }
 
@@ -96,7 +107,7 @@ func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.
 	if w == nil {
 		rules := f.key.Rules
 		w = newTableWriter(k.ex, rules.Table, rules.Checks, allOrdinals(rules.Table), rules.Observed, rules.Indexed)
-		w.keys, w.generated = k.ex.queueFor(rules), rules.Generated
+		w.keys, w.generated, w.bound = k.ex.queueFor(rules), rules.Generated, rules.Bound
 		k.writers[f.key.Child.ID] = w
 	}
 	if g != nil {
@@ -132,6 +143,9 @@ func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.
 	if err := w.sink.finish(ctx); err != nil {
 		return err
 	}
+	if err := k.moves[f.key.Moves].finish(ctx); err != nil {
+		return err
+	}
 	return k.run(ctx)
 }
 
@@ -164,6 +178,15 @@ func (k *keyChecks) change(ctx context.Context, w *tableWriter, g *triggers, f *
 	}
 	if err := w.generate(next); err != nil {
 		return err
+	}
+	if f.key.Moves != nil {
+		stays, err := w.bound.Holds(&k.ex.ev, next)
+		if err != nil {
+			return err
+		}
+		if !stays {
+			return k.move(ctx, w, g, f.key, c.row, next)
+		}
 	}
 	if err := w.check(ctx, next); err != nil {
 		return err
@@ -219,8 +242,9 @@ func (k *keyChecks) triggers() []*triggers {
 type childFinder struct {
 	k    *keyChecks
 	key  *planner.ForeignKey
-	lost []types.Row // the referenced columns, in the order of the constraint
-	keys [][]byte    // of the parent's index, of each of lost; nil: not looked for
+	in   *catalog.TableDescriptor // the table that errors name; nil: the one that had the key
+	lost []types.Row              // the referenced columns, in the order of the constraint
+	keys [][]byte                 // of the parent's index, of each of lost; nil: not looked for
 	// With an index: the spans to look in, and the key that each is for. Otherwise: the keys, and the span of the rows that are left.
 	spans  []childSpan
 	byKey  map[string]int
@@ -252,11 +276,7 @@ func (k *keyChecks) newFinder(key *planner.ForeignKey, lost []types.Row) (*child
 	f := &childFinder{k: k, key: key, lost: lost, rows: rowBuffer{mem: &k.ex.mem}, row: make(types.Row, len(key.Child.Columns))}
 	n := len(key.Columns)
 	for i := range lost {
-		f.values = f.values[:0]
-		for _, c := range key.Index.Columns {
-			f.values = append(f.values, lost[i][slices.Index(key.ParentColumns, c.ColumnID)])
-		}
-		parent, err := rowenc.AppendKeyPrefix(nil, key.Parent, key.Index, f.values...)
+		parent, err := key.AppendParentKey(nil, &k.ex.ev, indexOrder(key, lost[i]))
 		if err != nil {
 			return nil, err
 		}

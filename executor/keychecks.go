@@ -27,7 +27,8 @@ type keyChecks struct {
 	queues  map[*planner.References]*keyQueue
 	pending []*keyQueue             // those with entries
 	writers map[uint64]*tableWriter // of the tables that actions change, by id
-	changed map[uint64]int64        // rows changed by actions, by table
+	moves   map[*planner.Parts]*actionMoves
+	changed map[uint64]int64 // rows changed by actions, by table
 	depth   int
 	fires   map[*planner.ForeignKey]*triggers // of the tables that actions change
 	fired   []*triggers                       // those, in the order in which they have begun
@@ -57,8 +58,11 @@ type outgoingKeys struct {
 
 // incomingKeys are keys that rows written no longer have: the old values of the referenced columns, those of updated rows followed by the new ones.
 type incomingKeys struct {
-	*planner.ForeignKey
+	*planner.IncomingKey
 	deleted, updated rowBuffer
+	// moved are updated keys of rows that a statement has moved to another partition of the table movedIn.
+	moved   rowBuffer
+	movedIn *catalog.TableDescriptor
 }
 
 // maxActionDepth bounds how deep the actions of foreign keys may follow each other.
@@ -83,7 +87,7 @@ func (ex *execution) queueFor(refs *planner.References) *keyQueue {
 		q.outgoing = append(q.outgoing, outgoingKeys{ForeignKey: k, values: rowBuffer{mem: &ex.mem}, seen: map[string]struct{}{}})
 	}
 	for _, k := range refs.Incoming {
-		q.incoming = append(q.incoming, incomingKeys{ForeignKey: k, deleted: rowBuffer{mem: &ex.mem}, updated: rowBuffer{mem: &ex.mem}})
+		q.incoming = append(q.incoming, incomingKeys{IncomingKey: k, deleted: rowBuffer{mem: &ex.mem}, updated: rowBuffer{mem: &ex.mem}, moved: rowBuffer{mem: &ex.mem}})
 	}
 	for _, k := range refs.Late {
 		q.late = append(q.late, lateRows{LateKey: k, mem: &ex.mem})
@@ -107,6 +111,7 @@ func (k *keyChecks) reset() {
 		for i := range q.incoming {
 			q.incoming[i].deleted.release()
 			q.incoming[i].updated.release()
+			q.incoming[i].moved.release()
 		}
 		for i := range q.late {
 			q.late[i].reset()
@@ -114,6 +119,9 @@ func (k *keyChecks) reset() {
 	}
 	for _, w := range k.writers {
 		w.sink.discard()
+	}
+	for _, m := range k.moves {
+		m.discard()
 	}
 	for _, g := range k.fired {
 		_ = g.release() // A temporary file that cannot be removed is the system's.
@@ -158,6 +166,33 @@ func (q *keyQueue) deleted(row types.Row) error {
 	for i := range q.incoming {
 		in := &q.incoming[i]
 		if err := q.lost(in, &in.deleted, row, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moved queues the keys of a row that becomes next, in another partition of a table: for foreign keys to that table, or to one above it, this is
+// an update.
+func (q *keyQueue) moved(old, next types.Row, table *catalog.TableDescriptor) error {
+	if q == nil || q.checks.ex.rt.Replica {
+		return nil
+	}
+	for i := range q.incoming {
+		in := &q.incoming[i]
+		err := error(nil)
+		switch {
+		case in.Parent.ID == in.Table.ID:
+			err = q.lost(in, &in.deleted, old, nil)
+		case in.Parent.ID == table.ID, in.Declared.Key.HasPart(table.ID):
+			if !in.SameParentKey(old, next) {
+				in.movedIn = table
+				err = q.lost(in, &in.moved, old, next)
+			}
+		default:
+			err = movedBeneath(in.Parent, table)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -238,7 +273,7 @@ func (o *outgoingKeys) add(q *keyQueue, row types.Row, mixed bool) error {
 // lost queues a key that a row of the parent no longer has; row is the row's new state, nil for none.
 func (q *keyQueue) lost(in *incomingKeys, to *rowBuffer, old, row types.Row) error {
 	q.values = q.values[:0]
-	for _, ord := range in.ParentOrdinals {
+	for _, ord := range in.Ordinals {
 		if old[ord].IsNull() {
 			return nil
 		}
@@ -247,12 +282,12 @@ func (q *keyQueue) lost(in *incomingKeys, to *rowBuffer, old, row types.Row) err
 	action := in.OnDelete
 	if row != nil {
 		action = in.OnUpdate
-		for _, ord := range in.ParentOrdinals {
+		for _, ord := range in.Ordinals {
 			q.values = append(q.values, row[ord])
 		}
 	}
 	if action == catalog.KeyNoAction && q.checks.deferred(in.ForeignKey) {
-		return q.checks.ex.rt.Deferred.addParent(in.ForeignKey, q.values[:len(in.Columns)])
+		return q.checks.ex.rt.Deferred.addParent(&q.checks.ex.ev, in.ForeignKey, q.values[:len(in.Columns)])
 	}
 	q.mark()
 	return to.add(q.values)
@@ -371,7 +406,7 @@ func (k *keyChecks) lockGuards(ctx context.Context, key *planner.ForeignKey, key
 	for group := range slices.Chunk(keys, eagerGroup) {
 		guards := make([][]byte, len(group))
 		for i, parent := range group {
-			guards[i] = arena.Finish(rowenc.AppendGuard(arena.Start(), key.Parent, key.Index, parent))
+			guards[i] = arena.Finish(key.AppendGuard(arena.Start(), parent))
 		}
 		if err := k.lock(ctx, percolator.LockOptions{Shared: shared}, guards); err != nil {
 			return err

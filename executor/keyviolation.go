@@ -13,46 +13,64 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// keyProblem is how a row violates a foreign key.
+// keyProblem is how a row of the child violates a foreign key.
 type keyProblem uint8
 
 const (
-	notPresent      keyProblem = iota // the parent does not exist
-	mixedNulls                        // MATCH FULL
-	stillReferenced                   // a child exists
+	notPresent keyProblem = iota // the parent does not exist
+	mixedNulls                   // MATCH FULL
 )
 
-// violation returns the client's error, 23503, for the values of the child's columns or, if it is stillReferenced, of the parent's. Uniqueness,
-// which PostgreSQL checks first, may have been left to the commit: then that is checked before.
+// violation returns the client's error, 23503, for the values of the child's columns.
 func (k *keyChecks) violation(ctx context.Context, key *planner.ForeignKey, values types.Row, problem keyProblem) error {
-	if !k.ex.eager() && k.ex.plan != nil {
-		err := k.ex.txn.CheckNew(ctx)
-		if exists, ok := errkind.As[*mvcc.KeyExistsError](err); ok && k.ex.rt.Resolver != nil {
-			return UniqueViolation(ctx, k.ex.rt.Resolver, k.ex.rt.inForce(ctx), k.ex.rt.Role, exists.Key)
-		}
-		if err != nil {
-			return err
-		}
+	if err := k.checkUnique(ctx); err != nil {
+		return err
 	}
-	t, ordinals := key.Child, key.ChildOrdinals
 	e := pgerror.New(pgerror.ForeignKeyViolation, "insert or update on table %q violates foreign key constraint %q", key.Child.Name, key.Name)
-	if problem == stillReferenced {
-		t, ordinals = key.Parent, key.ParentOrdinals
-		e.Message = pgerror.New(e.Code, "update or delete on table %q violates foreign key constraint %q on table %q",
-			key.Parent.Name, key.Name, key.Child.Name).Message
-	}
 	e.Schema, e.Table, e.Constraint = key.Child.Schema, key.Child.Name, key.Name
 	if problem == mixedNulls {
 		return e.WithDetail("MATCH FULL does not allow mixing of null and nonnull key values.")
 	}
-	name := "Key"
-	if k.sees(ctx, t, ordinals) {
-		name += " (" + k.names(t, ordinals) + ")=(" + k.texts(t, ordinals, values) + ")"
+	return e.WithDetail("%s is not present in table %q.", k.keyText(ctx, key.Child, key.ChildOrdinals, values), key.Parent.Name)
+}
+
+// stillReferenced is violation for the values of referenced columns that a row of holder, which is the parent or a table below it, had.
+func (k *keyChecks) stillReferenced(ctx context.Context, key *planner.ForeignKey, holder *catalog.TableDescriptor, values types.Row) error {
+	if err := k.checkUnique(ctx); err != nil {
+		return err
 	}
-	if problem == stillReferenced {
-		return e.WithDetail("%s is still referenced from table %q.", name, key.Child.Name)
+	child, name := key.Declared.Table, key.Declared.Key.NameAt(holder.ID)
+	e := pgerror.New(pgerror.ForeignKeyViolation, "update or delete on table %q violates foreign key constraint %q on table %q", holder.Name, name, child.Name)
+	e.Schema, e.Table, e.Constraint = child.Schema, child.Name, name
+	return e.WithDetail("%s is still referenced from table %q.", k.keyText(ctx, key.Parent, key.ParentOrdinals, values), child.Name)
+}
+
+// checkUnique checks uniqueness, which PostgreSQL checks before foreign keys, if that has been left to the commit.
+func (k *keyChecks) checkUnique(ctx context.Context) error {
+	if k.ex.eager() || k.ex.plan == nil {
+		return nil
 	}
-	return e.WithDetail("%s is not present in table %q.", name, key.Parent.Name)
+	err := k.ex.txn.CheckNew(ctx)
+	if exists, ok := errkind.As[*mvcc.KeyExistsError](err); ok && k.ex.rt.Resolver != nil {
+		return UniqueViolation(ctx, k.ex.rt.Resolver, k.ex.rt.inForce(ctx), k.ex.rt.Role, exists.Key)
+	}
+	return err
+}
+
+// movedBeneath is the error of a row that leaves a partition of ancestor for another one of table, where a foreign key references ancestor.
+func movedBeneath(ancestor, table *catalog.TableDescriptor) error {
+	return pgerror.New(pgerror.FeatureNotSupported,
+		"cannot move tuple across partitions when a non-root ancestor of the source partition is directly referenced in a foreign key").
+		WithDetail("A foreign key points to ancestor %q but not the root ancestor %q.", ancestor.Name, table.Name).
+		WithHint("Consider defining the foreign key on table \"" + table.Name + "\".")
+}
+
+// keyText is a key as a detail names it: with its values if the role may read them.
+func (k *keyChecks) keyText(ctx context.Context, t *catalog.TableDescriptor, ordinals []int, values types.Row) string {
+	if !k.sees(ctx, t, ordinals) {
+		return "Key"
+	}
+	return "Key (" + k.names(t, ordinals) + ")=(" + k.texts(t, ordinals, values) + ")"
 }
 
 // sees reports whether the role may read columns of a table by the privileges in force.

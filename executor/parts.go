@@ -216,7 +216,13 @@ func (p *parts) move(ctx context.Context, l *leaf) error {
 			moved[i] = l.row[ord]
 		}
 	}
-	if ok, err := l.remove(ctx); !ok || err != nil {
+	if ok, err := l.triggers.before(ctx, catalog.TriggerDelete, l.old, nil); !ok || err != nil {
+		return err
+	}
+	if err := l.writer.moveOut(ctx, l.old, l.row, p.table); err != nil {
+		return err
+	}
+	if err := l.triggers.written(catalog.TriggerDelete, l.old, nil); err != nil {
 		return err
 	}
 	return p.insert(ctx, moved)

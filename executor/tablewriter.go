@@ -214,6 +214,21 @@ func (w *tableWriter) putEntry(ctx context.Context, ix *catalog.IndexDescriptor,
 
 // delete removes a row and its entries.
 func (w *tableWriter) delete(ctx context.Context, row types.Row) error {
+	if err := w.erase(ctx, row); err != nil {
+		return err
+	}
+	return w.keys.deleted(row)
+}
+
+// moveOut is delete for a row that becomes next, in another partition of the table in.
+func (w *tableWriter) moveOut(ctx context.Context, old, next types.Row, in *catalog.TableDescriptor) error {
+	if err := w.erase(ctx, old); err != nil {
+		return err
+	}
+	return w.keys.moved(old, next, in)
+}
+
+func (w *tableWriter) erase(ctx context.Context, row types.Row) error {
 	if err := w.remove(ctx, &w.table.Primary, row, w.notify.everyone()); err != nil {
 		return err
 	}
@@ -225,7 +240,7 @@ func (w *tableWriter) delete(ctx context.Context, row types.Row) error {
 			return err
 		}
 	}
-	return w.keys.deleted(row)
+	return nil
 }
 
 // removeEntry removes what an index holds of a row that former has begun.

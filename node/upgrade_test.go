@@ -125,3 +125,25 @@ func TestUpgradeFromWithoutDatabases(t *testing.T) {
 		n.Close(context.Background())
 	}
 }
+
+// Goal: a directory from before foreign keys could reference partitioned tables opens with its partitions and their foreign keys, also when it is
+// opened again, and takes such foreign keys. Method: a directory that an earlier percodb wrote.
+func TestUpgradeFromWithoutPartitionedKeys(t *testing.T) {
+	opts := Options{Role: RoleAll, Data: unpack(t, "testdata/without-partitioned-keys.tar.gz"), AcceptClockStep: true, Listen: "127.0.0.1:0"}
+	for i := range 2 {
+		n := start(t, opts)
+		if i == 0 {
+			query(t, n, "create table seen (id int references kept on delete cascade)")
+			query(t, n, "insert into seen values (1), (11)")
+			query(t, n, "delete from kept where id = 11")
+		}
+		if got := query(t, n, "select string_agg(id || v, ',') from kept where id in (select id from seen) and id in (select n from marks)"); got != "1a" {
+			t.Errorf("rows %q", got)
+		}
+		if got := query(t, n, "select string_agg(conname || ' ' || confrelid::regclass, ',' order by conname) from pg_constraint where contype = 'f'"); got !=
+			"marks_n_fkey kept_low,seen_id_fkey kept,seen_id_fkey1 kept_low,seen_id_fkey2 kept_high" {
+			t.Errorf("foreign keys %q", got)
+		}
+		n.Close(context.Background())
+	}
+}

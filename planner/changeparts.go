@@ -61,7 +61,7 @@ func (p *physical) parts(c *change, events catalog.TriggerEvents, assigned []int
 	for _, t := range tree {
 		p.dependOn(t)
 	}
-	out.Routes = p.routes(c.table, c.scan, numbers)
+	out.Routes = p.routes(c.table, c.scan, c.scan.cols, numbers)
 	if p.err != nil {
 		return out
 	}

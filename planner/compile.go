@@ -22,7 +22,12 @@ type physical struct {
 	guesses []Guess
 	keys    map[uint64]*References     // of the tables that the statement writes, by id
 	depends []*catalog.TableDescriptor // tables of their foreign keys
-	err     error
+	// foreignKeys are those bound, by OID; parents the leaves of their partitioned parents, by the OID of the index; moves the partitions to which
+	// their actions move rows, by the id of the partitioned table.
+	foreignKeys map[uint32]*ForeignKey
+	parents     map[uint32]*keyLeaves
+	moves       map[uint64]*Parts
+	err         error
 	// ruleList is rules(), made once.
 	ruleList []rule
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
-	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -16,15 +15,16 @@ import (
 // which it is the parent.
 type References struct {
 	Table    *catalog.TableDescriptor
-	Outgoing []*ForeignKey // by OID
-	Incoming []*ForeignKey // by OID
+	Outgoing []*ForeignKey  // by OID
+	Incoming []*IncomingKey // by OID
 	Late     []*LateKey
-	// Checks, Observed and Indexed are those of the table, for the rows that actions write. Of the tables that only the statement itself writes they
+	// Checks, Generated, Observed, Indexed and Bound are those of the table, for the rows that actions write. Of the tables that only the statement itself writes they
 	// are not set.
 	Checks    []Check
 	Generated []GeneratedColumn
 	Observed  *Observed
 	Indexed   *IndexExprs
+	Bound     *PartitionCheck
 	acting    bool // Checks and Observed are set
 }
 
@@ -32,14 +32,17 @@ type References struct {
 type ForeignKey struct {
 	*catalog.ForeignKeyDescriptor
 	Child, Parent *catalog.TableDescriptor
+	// Declared is the foreign key as it was declared: of Child, or of a partitioned table above it.
+	Declared catalog.Reference
 	// Rules are those of the child, if an action may write it, and Triggers those of its triggers that an action executes.
 	Rules    *References
 	Triggers *Triggers
 	// ChildOrdinals and ParentOrdinals are the columns of both tables, in the order of the constraint.
 	ChildOrdinals, ParentOrdinals []int
 	// Index is the parent's unique index. Key are its columns' values, in its order, over a full row of the child.
-	Index *catalog.IndexDescriptor
-	Key   []expr.Scalar
+	Index  *catalog.IndexDescriptor
+	Key    []expr.Scalar
+	leaves *keyLeaves // of a partitioned parent
 	// ChildIndex is an index of the child that has the foreign key's columns in front, nil for none. ChildKey are the positions, in the order
 	// of the constraint, of the values of its leading columns.
 	ChildIndex *catalog.IndexDescriptor
@@ -48,6 +51,8 @@ type ForeignKey struct {
 	Values []expr.Scalar
 	// Defaults are those of the child's columns, in the order of the constraint, for SET DEFAULT.
 	Defaults []expr.Scalar
+	// Moves are the partitions of Declared.Table, where actions that change rows may move them; nil: they do not.
+	Moves *Parts
 }
 
 // ParentKey appends the key of the parent's unique index that a row of the child references. null is the number of the foreign key's columns
@@ -62,7 +67,7 @@ func (k *ForeignKey) ParentKey(dst []byte, ev *expr.Context, row types.Row) (key
 		return dst, null, nil
 	}
 	var space [4]types.Datum
-	values := space[:0]
+	values := types.Row(space[:0])
 	for _, e := range k.Key {
 		d, err := e.Eval(ev, row)
 		if err != nil {
@@ -70,17 +75,12 @@ func (k *ForeignKey) ParentKey(dst []byte, ev *expr.Context, row types.Row) (key
 		}
 		values = append(values, d)
 	}
-	key, err = rowenc.AppendKeyPrefix(dst, k.Parent, k.Index, values...)
+	key, err = k.AppendParentKey(dst, ev, values)
 	return key, 0, err
 }
 
 // SameKey reports whether two rows of the child have equal values in the foreign key's columns.
 func (k *ForeignKey) SameKey(a, b types.Row) bool { return equalIn(k.Child, k.ChildOrdinals, a, b) }
-
-// SameParentKey reports whether two rows of the parent have equal values in the referenced columns.
-func (k *ForeignKey) SameParentKey(a, b types.Row) bool {
-	return equalIn(k.Parent, k.ParentOrdinals, a, b)
-}
 
 func equalIn(t *catalog.TableDescriptor, ordinals []int, a, b types.Row) bool {
 	for _, ord := range ordinals {
@@ -105,6 +105,9 @@ func (k *ForeignKey) actionEvents() (events catalog.TriggerEvents) {
 	if k.OnDelete > catalog.KeyCascade || k.OnUpdate >= catalog.KeyCascade {
 		events |= catalog.TriggerUpdate
 	}
+	if k.Moves != nil {
+		events |= catalog.TriggerDelete
+	}
 	return events
 }
 
@@ -118,8 +121,23 @@ func BindForeignKey(ctx context.Context, d *catalog.ForeignKeyDescriptor, child 
 	return k, err
 }
 
-// foreignKey binds a foreign key, without what its actions need.
+// foreignKey binds a foreign key, once, without what its actions need.
 func (p *physical) foreignKey(d *catalog.ForeignKeyDescriptor, child *catalog.TableDescriptor) (*ForeignKey, error) {
+	if have := p.foreignKeys[d.OID]; have != nil {
+		return have, nil
+	}
+	k, err := p.newForeignKey(d, child)
+	if err != nil {
+		return nil, err
+	}
+	if p.foreignKeys == nil {
+		p.foreignKeys = map[uint32]*ForeignKey{}
+	}
+	p.foreignKeys[d.OID] = k
+	return k, nil
+}
+
+func (p *physical) newForeignKey(d *catalog.ForeignKeyDescriptor, child *catalog.TableDescriptor) (*ForeignKey, error) {
 	parent := child
 	if d.Parent != child.ID {
 		var err error
@@ -149,6 +167,11 @@ func (p *physical) foreignKey(d *catalog.ForeignKeyDescriptor, child *catalog.Ta
 		k.Key = append(k.Key, p.compile(x, scan.cols))
 	}
 	k.findChildIndex()
+	var err error
+	if k.Declared, err = catalog.DeclaredKey(p.b.ctx, p.b.r, child, d); err != nil {
+		return nil, err
+	}
+	k.leaves = p.keyLeaves(parent, k.Index)
 	return k, nil
 }
 
@@ -226,7 +249,7 @@ func (k *ForeignKey) placesIn(ix *catalog.IndexDescriptor) []int {
 // references makes what the foreign keys of a statement's table require of it: changed are the columns that it may update, of a table that
 // it also inserts into or deletes from if inserts or deletes is set. nil: nothing.
 func (p *physical) references(t *catalog.TableDescriptor, changed []int, inserts, deletes bool) *References {
-	if p.err != nil || len(t.ForeignKeys) == 0 && len(t.Referencing) == 0 && !t.HasLateKeys() {
+	if p.err != nil || len(t.ForeignKeys) == 0 && len(t.Referencing) == 0 && !t.IsPartition() && !t.HasLateKeys() {
 		return nil
 	}
 	all := p.allReferences(t)
@@ -240,13 +263,13 @@ func (p *physical) references(t *catalog.TableDescriptor, changed []int, inserts
 	for _, k := range all.Outgoing {
 		if inserts || touched(k.ChildOrdinals) || k.Deferrable && touched(keyOrdinals(t)) { // A deferred check names the row by its key.
 			used.Outgoing = append(used.Outgoing, k)
-			p.dependOn(k.Parent)
+			p.dependOnParent(k)
 		}
 	}
 	for _, k := range all.Incoming {
-		if deletes || touched(k.ParentOrdinals) {
+		if deletes || touched(k.Ordinals) {
 			used.Incoming = append(used.Incoming, k)
-			p.act(k)
+			p.act(k.ForeignKey)
 		}
 	}
 	for _, k := range all.Late {
@@ -284,20 +307,7 @@ func (p *physical) allReferences(t *catalog.TableDescriptor) *References {
 		}
 		all.Outgoing = append(all.Outgoing, k)
 	}
-	incoming, err := catalog.ReferencesTo(p.b.ctx, p.b.r, t)
-	if err != nil {
-		p.fail(err)
-		return all
-	}
-	for _, ref := range incoming {
-		k, err := p.foreignKey(ref.Key, ref.Table)
-		if err != nil {
-			p.fail(err)
-			return all
-		}
-		p.dependOn(k.Child)
-		all.Incoming = append(all.Incoming, k)
-	}
+	all.Incoming = p.incoming(t)
 	return all
 }
 
@@ -308,26 +318,27 @@ func (p *physical) act(k *ForeignKey) {
 		return
 	}
 	p.bindActions(k)
-	k.Triggers = p.triggers(k.Child, k.actionEvents(), k.ChildOrdinals)
 	rules := p.allReferences(k.Child)
 	k.Rules = rules
+	k.Moves = p.actionMoves(k)
+	k.Triggers = p.triggers(k.Child, k.actionEvents(), k.ChildOrdinals)
 	if rules.acting || p.err != nil {
 		return
 	}
 	rules.acting = true
 	scan := p.b.newScan(k.Child, k.Child.Name, nil)
 	rules.Checks, rules.Indexed = p.checks(k.Child, scan), p.indexExprs(k.Child, scan)
-	rules.Generated = p.generated(k.Child, scan)
+	rules.Generated, rules.Bound = p.generated(k.Child, scan), p.partitionCheck(scan)
 	all := make([]int, len(k.Child.Columns))
 	for i := range all {
 		all[i] = i
 	}
 	rules.Observed = observed(k.Child, all)
 	for _, out := range rules.Outgoing {
-		p.dependOn(out.Parent)
+		p.dependOnParent(out)
 	}
 	for _, in := range rules.Incoming {
-		p.act(in)
+		p.act(in.ForeignKey)
 	}
 }
 
@@ -362,15 +373,37 @@ func (p *physical) dependOn(t *catalog.TableDescriptor) {
 	}
 }
 
-// guarded reports whether foreign keys reference the table's primary key.
+// dependOnParent lists the tables in which a foreign key looks for what a row references.
+func (p *physical) dependOnParent(k *ForeignKey) {
+	p.dependOn(k.Parent)
+	if k.leaves == nil {
+		return
+	}
+	k.leaves.routes.each(func(r *Routes) { p.dependOn(r.Table) })
+	for _, l := range k.leaves.leaves {
+		p.dependOn(l.table)
+	}
+}
+
+// guarded reports whether foreign keys reference the table's primary key, itself or as a part of that of a partitioned table.
 func (p *physical) guarded(t *catalog.TableDescriptor) bool {
-	if !t.HasPrimaryKey() || !t.Referenced() {
+	if !t.HasPrimaryKey() || !t.Referenced() && !t.IsPartition() {
 		return false
 	}
-	all, err := catalog.ReferencesTo(p.b.ctx, p.b.r, t)
+	all, err := catalog.ReferencesToRows(p.b.ctx, p.b.r, t)
 	if err != nil {
 		p.fail(err)
 		return false
 	}
-	return slices.ContainsFunc(all, func(ref catalog.Reference) bool { return ref.Key.ParentIndex == t.Primary.OID })
+	for _, ref := range all {
+		top, err := p.b.r.RelationByID(p.b.ctx, ref.Key.Parent)
+		if err != nil {
+			p.fail(err)
+			return false
+		}
+		if p.partOfIndex(t, top, top.IndexByOID(ref.Key.ParentIndex)) == &t.Primary {
+			return true
+		}
+	}
+	return false
 }

@@ -125,11 +125,16 @@ func (c *PartitionCheck) add(p *physical, scan *scanRel, parent *catalog.TableDe
 
 // partitionKey compiles the partition key of a table over a full row of a scan, of the table itself or of one above or below it.
 func (p *physical) partitionKey(t *catalog.TableDescriptor, scan *scanRel) []expr.Scalar {
+	return p.partitionKeyOver(t, scan, scan.cols)
+}
+
+// partitionKeyOver is partitionKey over some columns of the scan.
+func (p *physical) partitionKeyOver(t *catalog.TableDescriptor, scan *scanRel, cols []int) []expr.Scalar {
 	keys := make([]expr.Scalar, len(t.Partitioning.Keys))
 	for i := range t.Partitioning.Keys {
 		c := t.ColumnByID(t.Partitioning.Keys[i].ColumnID)
 		if c.Expr == nil {
-			keys[i] = p.compile(p.b.column(scan.cols[scan.table.InheritedColumn(c)], 0), scan.cols)
+			keys[i] = p.compile(p.b.column(scan.cols[scan.table.InheritedColumn(c)], 0), cols)
 			continue
 		}
 		x, err := p.b.catalogExpr(c.Expr.SQL, scan, func(sc *scope, e ast.Expr) (expr.Scalar, error) {
@@ -144,7 +149,7 @@ func (p *physical) partitionKey(t *catalog.TableDescriptor, scan *scanRel) []exp
 			p.fail(err)
 			return keys
 		}
-		keys[i] = p.compile(x, scan.cols)
+		keys[i] = p.compile(x, cols)
 	}
 	return keys
 }
@@ -153,7 +158,7 @@ func (p *physical) partitionKey(t *catalog.TableDescriptor, scan *scanRel) []exp
 type Routes struct {
 	Table  *catalog.TableDescriptor
 	bounds *partition.Bounds
-	keys   []expr.Scalar // over a full row of the table at the top
+	keys   []expr.Scalar // over a row of the table at the top
 	parts  []route
 }
 
@@ -163,7 +168,7 @@ type route struct {
 	leaf  int
 }
 
-// Find returns the number of the leaf to which a full row of the table at the top belongs. If there is none, it is -1, and key is the row's
+// Find returns the number of the leaf to which a row of the table at the top belongs. If there is none, it is -1, and key is the row's
 // in the table that has no partition for it.
 func (r *Routes) Find(ev *expr.Context, row types.Row) (leaf int, at *Routes, key []types.Datum, err error) {
 	for {
@@ -194,19 +199,29 @@ func (p *physical) leaves(t *catalog.TableDescriptor) []*catalog.TableDescriptor
 	return slices.DeleteFunc(all, (*catalog.TableDescriptor).IsPartitioned)
 }
 
-// routes makes the routes below t, over the rows of root.
-func (p *physical) routes(t *catalog.TableDescriptor, root *scanRel, leaf map[uint64]int) *Routes {
+// each calls f with the routes of every partitioned table.
+func (r *Routes) each(f func(*Routes)) {
+	f(r)
+	for i := range r.parts {
+		if below := r.parts[i].below; below != nil {
+			below.each(f)
+		}
+	}
+}
+
+// routes makes the routes below t, over rows with the given columns of root.
+func (p *physical) routes(t *catalog.TableDescriptor, root *scanRel, cols []int, leaf map[uint64]int) *Routes {
 	parts, err := catalog.PartitionsOf(p.b.ctx, p.b.r, t)
 	if err != nil {
 		p.fail(err)
 		return nil
 	}
-	r := &Routes{Table: t, keys: p.partitionKey(t, root)}
+	r := &Routes{Table: t, keys: p.partitionKeyOver(t, root, cols)}
 	list := make([]catalog.PartitionBound, len(parts))
 	for i, part := range parts {
 		list[i] = part.PartitionOf.Bound
 		if part.IsPartitioned() {
-			r.parts = append(r.parts, route{below: p.routes(part, root, leaf)})
+			r.parts = append(r.parts, route{below: p.routes(part, root, cols, leaf)})
 		} else {
 			r.parts = append(r.parts, route{leaf: leaf[part.ID]})
 		}

@@ -223,6 +223,18 @@ func TableOfBound(key []byte) (tableID uint64, ok bool) {
 	return tableID, err == nil && len(rest) == 0
 }
 
+// TableOfKey returns the id of the table whose key it is, 0 if it is no key of a table.
+func TableOfKey(key []byte) uint64 {
+	if len(key) == 0 || key[0] != TableSpace {
+		return 0
+	}
+	id, _, err := takeID(key[1:])
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
 // KeyColumns decodes the index columns in a key of ix, for messages: equal values that differ in
 // form (1.0 and 1.00) come in their plainest one.
 func KeyColumns(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, key []byte) (types.Row, error) {

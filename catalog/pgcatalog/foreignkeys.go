@@ -50,6 +50,43 @@ func foreignKeyDefinition(ctx context.Context, r catalog.Resolver, t *catalog.Ta
 	return b.String()
 }
 
+// foreignKeys lists the foreign keys of t as pg_constraint has them: each is followed by those that stand for it at the tables below a partitioned
+// parent.
+func foreignKeys(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor) ([]*catalog.ForeignKeyDescriptor, error) {
+	var all []*catalog.ForeignKeyDescriptor
+	for i := range t.ForeignKeys {
+		k := &t.ForeignKeys[i]
+		all = append(all, k)
+		at := map[uint64]*catalog.ForeignKeyDescriptor{k.Parent: k} // by parent
+		for _, p := range k.Parts {
+			part, err := r.RelationByID(ctx, p.Table)
+			if err != nil {
+				return nil, err
+			}
+			if part == nil || part.PartitionOf == nil || at[part.PartitionOf.Parent] == nil {
+				continue // As of a snapshot between changes of the catalog.
+			}
+			above := at[part.PartitionOf.Parent]
+			parent, err := r.RelationByID(ctx, above.Parent)
+			if err != nil {
+				return nil, err
+			}
+			own := *above
+			own.OID, own.Name, own.Parent, own.Inherited, own.Comment, own.Parts = p.OID, p.Name, part.ID, above.OID, "", nil
+			own.ParentColumns = nil
+			for _, id := range above.ParentColumns {
+				own.ParentColumns = append(own.ParentColumns, part.Columns[part.InheritedColumn(parent.ColumnByID(id))].ID)
+			}
+			if ix := part.PartOfIndex(above.ParentIndex); ix != nil {
+				own.ParentIndex = ix.OID
+			}
+			at[part.ID] = &own
+			all = append(all, &own)
+		}
+	}
+	return all, nil
+}
+
 // foreignKeyRow emits the row of pg_constraint.
 func (s *scan) foreignKeyRow(t *catalog.TableDescriptor, k *catalog.ForeignKeyDescriptor) error {
 	parent, err := s.RelationByID(s.ctx, k.Parent)
@@ -80,7 +117,7 @@ func (s *scan) foreignKeyRow(t *catalog.TableDescriptor, k *catalog.ForeignKeyDe
 		col{"condeferrable", boolean(k.Deferrable)}, col{"condeferred", boolean(k.Deferred)}, col{"convalidated", boolean(!k.NotValid)},
 		col{"conrelid", oid(t.OID())}, col{"conindid", oid(k.ParentIndex)}, col{"confrelid", oid(parent.OID())},
 		col{"confupdtype", letter(keyActionLetters[k.OnUpdate])}, col{"confdeltype", letter(keyActionLetters[k.OnDelete])},
-		col{"confmatchtype", letter(match)}, col{"conislocal", boolean(k.Inherited == 0)}, col{"coninhcount", num(boolNumber(k.Inherited != 0))}, col{"conparentid", oid(k.Inherited)}, col{"connoinherit", boolean(true)},
+		col{"confmatchtype", letter(match)}, col{"conislocal", boolean(k.Inherited == 0)}, col{"coninhcount", num(boolNumber(k.Inherited != 0))}, col{"conparentid", oid(k.Inherited)}, col{"connoinherit", boolean(k.Inherited == 0 && !t.IsPartitioned())},
 		col{"conkey", int2s(numbers(k.Columns))}, col{"confkey", int2s(numbers(k.ParentColumns))},
 		col{"conpfeqop", oids(pf)}, col{"conppeqop", oids(pp)}, col{"conffeqop", oids(ff)}, col{"confdelsetcols", set},
 	)

@@ -240,7 +240,11 @@ func (o *Objects) ConstraintDefinition(id types.OID) (string, bool) {
 		}
 	}
 	for _, t := range all {
-		for _, c := range constraints(t) {
+		own, err := constraints(background(), r, t)
+		if err != nil {
+			return "", false
+		}
+		for _, c := range own {
 			if c.oid == uint32(id) {
 				return constraintDefinition(background(), r, t, c), true
 			}
@@ -260,7 +264,11 @@ func (o *Objects) constraint(id types.OID) (constraint, bool) {
 		return constraint{}, false
 	}
 	for _, t := range all {
-		for _, c := range constraints(t) {
+		own, err := constraints(background(), r, t)
+		if err != nil {
+			return constraint{}, false
+		}
+		for _, c := range own {
 			if c.oid == uint32(id) {
 				return c, true
 			}

@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"context"
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/types"
@@ -205,12 +206,16 @@ func classRows(s *scan) error {
 			pages = float64(estimateBytes(t, stats)/8192 + 1)
 		}
 		row, _ := t.RowType()
+		references, err := catalog.ReferencesToRows(s.ctx, s, t)
+		if err != nil {
+			return err
+		}
 		err = s.emit(
 			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"reltype", oid(uint32(row))}, col{"relowner", oid(t.OwnerOID())},
 			col{"relam", num(method)}, col{"relfilenode", oid(t.OID())}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
 			col{"relacl", s.relationACL(t)}, col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter(persistence(t))}, col{"relkind", letter(kind)},
 			col{"relnatts", num(visibleColumns(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v' || kind == 'm')},
-			col{"relhastriggers", boolean(len(t.Triggers) > 0 || len(t.ForeignKeys) > 0 || t.Referenced())},
+			col{"relhastriggers", boolean(len(t.Triggers) > 0 || len(t.ForeignKeys) > 0 || len(references) > 0)},
 			col{"relrowsecurity", boolean(t.RowSecurity)}, col{"relforcerowsecurity", boolean(t.ForceRowSecurity)}, col{"reloptions", relationOptions(t)},
 			col{"relispopulated", boolean(!t.Materialized || t.Populated)}, col{"relreplident", letter(replident(kind, t))},
 			col{"relispartition", boolean(t.IsPartition())}, col{"relpartbound", partitionBound(t)},
@@ -453,7 +458,7 @@ func (c *constraint) comment() string {
 }
 
 // constraints lists a table's constraints. Those made by an index have its OID.
-func constraints(t *catalog.TableDescriptor) []constraint {
+func constraints(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor) ([]constraint, error) {
 	var all []constraint
 	for _, ix := range visibleIndexes(t) {
 		if !ix.Constraint {
@@ -471,10 +476,11 @@ func constraints(t *catalog.TableDescriptor) []constraint {
 	for i := range t.Checks {
 		all = append(all, constraint{oid: t.Checks[i].OID, name: t.Checks[i].Name, kind: 'c', check: &t.Checks[i]})
 	}
-	for i := range t.ForeignKeys {
-		all = append(all, constraint{oid: t.ForeignKeys[i].OID, name: t.ForeignKeys[i].Name, kind: 'f', key: &t.ForeignKeys[i]})
+	keys, err := foreignKeys(ctx, r, t)
+	for _, k := range keys {
+		all = append(all, constraint{oid: k.OID, name: k.Name, kind: 'f', key: k})
 	}
-	return all
+	return all, err
 }
 
 func constraintRows(s *scan) error {
@@ -485,7 +491,11 @@ func constraintRows(s *scan) error {
 		if err := s.triggerConstraintRows(t); err != nil {
 			return err
 		}
-		for _, c := range constraints(t) {
+		all, err := constraints(s.ctx, s, t)
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
 			if c.key != nil {
 				if err := s.foreignKeyRow(t, c.key); err != nil {
 					return err
@@ -608,7 +618,11 @@ func descriptionRows(s *scan) error {
 				return err
 			}
 		}
-		for _, c := range constraints(t) {
+		all, err := constraints(s.ctx, s, t)
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
 			if err := describe(c.oid, classPgConstraint, 0, c.comment()); err != nil {
 				return err
 			}

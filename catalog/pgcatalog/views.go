@@ -278,7 +278,11 @@ func (s *scan) ofIdentity(seq *catalog.TableDescriptor) bool {
 // eachConstraint calls f with every constraint of every table.
 func (s *scan) eachConstraint(f func(t *catalog.TableDescriptor, c constraint) error) error {
 	return s.each(func(t *catalog.TableDescriptor) error {
-		for _, c := range constraints(t) {
+		all, err := constraints(s.ctx, s, t)
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
 			if err := f(t, c); err != nil {
 				return err
 			}
