@@ -167,6 +167,8 @@ type IndexDescriptor struct {
 	Options []string `json:",omitempty"`
 	// NullsNotDistinct: of a unique index, two rows with NULL in the same key columns, and equal values in the others, conflict.
 	NullsNotDistinct bool `json:",omitempty"`
+	// Clustered: CLUSTER has named the index. It has no effect on the rows.
+	Clustered bool `json:",omitempty"`
 	// Parent is the OID of the index of the partitioned table that this one is a part of, 0 for none.
 	Parent uint32 `json:",omitempty"`
 	// Incomplete: of a partitioned table, some partition has no part of the index.

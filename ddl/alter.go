@@ -255,10 +255,13 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 			}
 			return r.update(ctx, t, next, false)
 		}
-		if n.Action != "SET SCHEMA" { // the others have no effect here
-			return nil
+		switch n.Action {
+		case "SET SCHEMA":
+			return r.setSchema(ctx, t, n.Name, n.Pos)
+		case "CLUSTER ON", "SET WITHOUT CLUSTER":
+			return r.setClustered(ctx, t, n.Name)
 		}
-		return r.setSchema(ctx, t, n.Name, n.Pos)
+		return nil // The others have no effect here.
 	}
 	return pgerror.New(pgerror.InternalError, "command %T of ALTER TABLE", cmd)
 }

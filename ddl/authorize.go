@@ -75,7 +75,7 @@ func (r *run) authorize(ctx context.Context, stmt ast.Statement) error {
 		return nil
 	case *ast.CreateFunction, *ast.AlterFunction, *ast.Define, *ast.AlterTextSearch: // by the schema and the owner (routine.go, routinealter.go, aggregate.go, textsearch.go)
 		return nil
-	case *ast.Reindex: // by what it names (reindex.go)
+	case *ast.Reindex, *ast.Cluster: // by what they name (reindex.go, cluster.go)
 		return nil
 	case *ast.CreateTrigger: // by the privileges on the table and the function (trigger.go)
 		return nil

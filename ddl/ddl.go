@@ -128,7 +128,7 @@ func Handles(stmt ast.Statement) bool {
 	case *ast.CreateMaterializedView, *ast.RefreshMaterializedView, *ast.LockTable:
 		return true
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
-		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum, *ast.Reindex,
+		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum, *ast.Reindex, *ast.Cluster,
 		*ast.CreateType, *ast.AlterEnum, *ast.CreateDomain, *ast.AlterDomain,
 		*ast.AlterType, *ast.RenameAttribute, *ast.CreateExtension, *ast.AlterExtension,
 		*ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy:
@@ -462,6 +462,8 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		return "ANALYZE", r.analyze(ctx, n.Tables)
 	case *ast.Reindex:
 		return "REINDEX", r.reindex(ctx, n)
+	case *ast.Cluster:
+		return "CLUSTER", r.cluster(ctx, n)
 	case *ast.Grant:
 		return grantTag(n), r.grant(ctx, n)
 	case *ast.AlterDefaultPrivileges:

@@ -52,7 +52,7 @@ func (r *run) createIndex(ctx context.Context, n *ast.CreateIndex) error {
 	if err != nil {
 		return err
 	}
-	r.noticeMethod(n.Method, ix.Name)
+	r.noticeMethod(&ix)
 	return r.addIndex(ctx, t, next, ix)
 }
 
@@ -69,7 +69,16 @@ func (r *run) newIndex(ctx context.Context, t *catalog.TableDescriptor, n *ast.C
 	if err := requireTablespace(n.Tablespace); err != nil {
 		return ix, err
 	}
-	if isInverted(n) {
+	if n.Method != "btree" {
+		ix.Method = n.Method
+	}
+	inverted := n.Method == "gin"
+	if n.Method == "gist" || n.Method == "spgist" {
+		if n, inverted, err = r.substitute(ctx, t, n); err != nil {
+			return ix, err
+		}
+	}
+	if inverted {
 		return r.newInverted(ctx, t, n, ix)
 	}
 	var names []string

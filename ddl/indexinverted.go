@@ -12,13 +12,6 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// isInverted reports whether CREATE INDEX makes an inverted index: by gin, or by gist over the trigrams of texts, which have the same terms.
-func isInverted(n *ast.CreateIndex) bool {
-	return n.Method == "gin" || n.Method == "gist" && !slices.ContainsFunc(n.Columns, func(c ast.IndexColumn) bool {
-		return len(c.OpClass) == 0 || c.OpClass[len(c.OpClass)-1] != string(inverted.TrigramGist)
-	})
-}
-
 // maxInverted is the greatest number of columns of an index, as in PostgreSQL.
 const maxInverted = 32
 
@@ -41,7 +34,7 @@ func (r *run) newInverted(ctx context.Context, t *catalog.TableDescriptor, n *as
 		names = appendIndexName(names, c)
 		ix.Inverted = append(ix.Inverted, catalog.InvertedColumn{ColumnID: col.ID, Class: string(class)})
 	}
-	ix.Method, ix.Columns = "gin", []catalog.IndexColumn{catalog.NewIndexColumn(addTermColumn(t), nil)}
+	ix.Columns = []catalog.IndexColumn{catalog.NewIndexColumn(addTermColumn(t), nil)}
 	return ix, r.finishIndex(ctx, t, n, &ix, names)
 }
 

@@ -20,20 +20,16 @@ func requireMethod(n *ast.CreateIndex) error {
 	switch n.Method {
 	case "", "btree":
 		return nil
-	case "hash", "brin", "gin":
-	case "gist", "spgist":
-		if !isInverted(n) {
-			return pgerror.Unsupported("index method \""+n.Method+"\"", "Use gin for arrays, documents and trigrams, btree for what is ordered.").At(n.Position())
-		}
+	case "hash", "brin", "gin", "gist", "spgist":
 	default:
 		return pgerror.New(pgerror.UndefinedObject, "access method %q does not exist", n.Method)
 	}
 	switch {
 	case n.Unique:
 		return refuse("unique indexes")
-	case len(n.Include) > 0:
+	case len(n.Include) > 0 && n.Method != "gist" && n.Method != "spgist":
 		return refuse("included columns")
-	case n.Method == "hash" && len(n.Columns) > 1:
+	case (n.Method == "hash" || n.Method == "spgist") && len(n.Columns) > 1:
 		return refuse("multicolumn indexes")
 	}
 	for i := range n.Columns {
@@ -47,14 +43,19 @@ func requireMethod(n *ast.CreateIndex) error {
 	return nil
 }
 
-// noticeMethod reports that an index of another method is kept in order.
-func (r *run) noticeMethod(method, name string) {
-	if method == "gist" {
-		r.notice(pgerror.SuccessfulCompletion, "index %q is built as gin, which answers all that gist_trgm_ops does but an order by distance", name)
+// noticeMethod reports that an index is of another kind than its method says.
+func (r *run) noticeMethod(ix *catalog.IndexDescriptor) {
+	built := "btree, which answers all that " + ix.Method + " does"
+	switch ix.Method {
+	case "", "gin":
+		return
+	case "gist", "spgist":
+		built = "btree, which finds values and their order, but neither overlaps nor neighbours"
+		if ix.Inverted != nil {
+			built = "gin, which answers all that gist does but an order by distance"
+		}
 	}
-	if method == "hash" || method == "brin" {
-		r.notice(pgerror.SuccessfulCompletion, "index %q is built as btree, which answers all that %s does", name, method)
-	}
+	r.notice(pgerror.SuccessfulCompletion, "index %q is built as %s", ix.Name, built)
 }
 
 func requireTablespace(name string) error {
@@ -78,6 +79,8 @@ var methodOptions = map[string][]string{
 	"brin":  {"pages_per_range", "autosummarize"},
 	"gin":   {"fastupdate", "gin_pending_list_limit"},
 	"gist":  {"fillfactor", "buffering"},
+
+	"spgist": {"fillfactor"},
 }
 
 // indexOptions adds storage options to those that an index has. They are shown to clients, and have no effect.
@@ -116,10 +119,12 @@ func operatorClass(method string, path []string, t types.Type) (class string, by
 		return "", false, nil
 	}
 	name := path[len(path)-1]
-	if method == "" {
+	switch method {
+	case "":
 		method = "btree"
-	}
-	if method == "brin" {
+	case "gist", "spgist":
+		return name, false, nil // substituteClass has checked it.
+	case "brin":
 		base, _, ok := strings.Cut(name, "_minmax")
 		if !ok {
 			return "", false, pgerror.Unsupported("operator class \""+name+"\"", "Use the default one.")

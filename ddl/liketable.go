@@ -281,7 +281,11 @@ func (b *builder) copyIndex(ctx context.Context, s *likeSource, from *catalog.In
 		if from.Inverted != nil {
 			break // The column of its terms.
 		}
-		if err := addKey(key.ColumnID, nil); err != nil {
+		var class []string
+		if key.OpClass != "" {
+			class = []string{key.OpClass}
+		}
+		if err := addKey(key.ColumnID, class); err != nil {
 			return catalog.IndexDescriptor{}, err
 		}
 	}

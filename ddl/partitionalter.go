@@ -487,7 +487,7 @@ func (r *run) createIndexOnTree(ctx context.Context, t *catalog.TableDescriptor,
 	if err := requirePartitionKey(next, &ix); err != nil {
 		return err
 	}
-	r.noticeMethod(n.Method, ix.Name)
+	r.noticeMethod(&ix)
 	if err := r.addIndex(ctx, t, next, ix); err != nil {
 		return err
 	}

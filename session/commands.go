@@ -133,6 +133,8 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 		return c.discard(ctx, n)
 	case *ast.Do:
 		return verb("DO"), c.do(ctx, n, q)
+	case *ast.Checkpoint: // What is committed is in the log.
+		return verb("CHECKPOINT"), nil
 	case *ast.Listen, *ast.Unlisten, *ast.Notify:
 		return c.notifications.run(tree)
 	case *ast.NotifyObserver:

@@ -185,6 +185,8 @@ func changeName(tree ast.Statement) string {
 		return "DROP OWNED"
 	case *ast.Truncate:
 		return "TRUNCATE TABLE"
+	case *ast.Cluster:
+		return "CLUSTER"
 	case *ast.Comment:
 		return "COMMENT"
 	case *ast.Drop:
@@ -209,6 +211,10 @@ func mustBeAlone(tree ast.Statement, block bool) error {
 		what = "VACUUM"
 	case *ast.Reindex:
 		what = ddl.ReindexesAlone(n)
+	case *ast.Cluster:
+		if n.Table == nil {
+			what = "CLUSTER"
+		}
 	case *ast.CreateObserver:
 		if n.From == "BEGINNING" {
 			what = "CREATE OBSERVER ... FROM BEGINNING"

@@ -150,12 +150,22 @@ func (c *commands) authorize(ctx context.Context, tree ast.Statement) error {
 		return nil
 	case *ast.AlterSystem:
 		return c.system.authorize(ctx, n)
+	case *ast.Checkpoint:
+		return c.mayCheckpoint(ctx)
 	case *ast.NotifyObserver:
 		return c.mayUseObserver(ctx, n.Name, true)
 	case *ast.WaitObserver:
 		return c.mayUseObserver(ctx, n.Name, false)
 	}
 	return nil
+}
+
+func (c *commands) mayCheckpoint(ctx context.Context) error {
+	roles, err := c.tx.catalog.Roles(ctx)
+	if err == nil && !roles.HasPrivilegesOf(c.tx.acting.current, catalog.CheckpointRole) {
+		err = pgerror.New(pgerror.InsufficientPrivilege, "must be superuser or have privileges of pg_checkpoint to do CHECKPOINT")
+	}
+	return err
 }
 
 // superuser reports whether the current role is one.

@@ -20,10 +20,8 @@ func (p *parser) foreignStatement(word kw.Word, pos ast.Pos) ast.Statement {
 	case kw.Reindex:
 		return p.reindex(pos)
 	case kw.Cluster:
-		lacks("percodb keeps its storage in order by itself.")
 		return p.cluster(pos)
 	case kw.Checkpoint:
-		lacks("percodb keeps its storage in order by itself.")
 		return &ast.Checkpoint{Pos: pos}
 	case kw.Refresh:
 		return p.refresh(pos)

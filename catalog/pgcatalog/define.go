@@ -110,20 +110,29 @@ func excludedKeys(r catalog.Resolver, t *catalog.TableDescriptor, ix *catalog.In
 	return strings.Join(list, ", ")
 }
 
+// indexMethods are the methods that an index can name, with PostgreSQL's numbers of them and of their handlers, which no client can call.
+var indexMethods = []struct {
+	name         string
+	oid, handler int
+}{{"btree", btreeOID, 330}, {"hash", 405, 331}, {"gist", 783, 332}, {"gin", 2742, 333}, {"spgist", 4000, 334}, {"brin", 3580, 335}}
+
 // methodName names the method of an index.
 func methodName(ix *catalog.IndexDescriptor) string {
-	if ix.Exclude != nil && ix.Method != "" {
+	switch {
+	case ix.Method != "":
 		return ix.Method
-	}
-	if ix.Inverted != nil {
+	case ix.Inverted != nil:
 		return "gin"
 	}
 	return "btree"
 }
 
 func methodOID(ix *catalog.IndexDescriptor) int {
-	if ix.Inverted != nil {
-		return ginOID
+	name := methodName(ix)
+	for _, m := range indexMethods {
+		if m.name == name {
+			return m.oid
+		}
 	}
 	return btreeOID
 }

@@ -12,8 +12,6 @@ const (
 	ownerOID      = 10   // the role that owns everything
 	heapOID       = 2    // access methods
 	btreeOID      = 403  //
-	ginOID        = 2742 //
-	ginHandlerOID = 333  // PostgreSQL's, which no client can call
 	tablespaceOID = 1663 // pg_default
 
 	classPgClass     = 1259 // relations, as classoid and classid
@@ -409,6 +407,7 @@ func indexRows(s *scan) error {
 			col{"indexrelid", oid(ix.OID)}, col{"indrelid", oid(t.OID())}, col{"indnatts", num(len(keys))}, col{"indnkeyatts", num(len(options))},
 			col{"indisunique", boolean(isUnique(ix))}, col{"indisprimary", boolean(isPrimary(t, ix))}, col{"indimmediate", boolean(!ix.Deferrable)},
 			col{"indnullsnotdistinct", boolean(ix.NullsNotDistinct)}, col{"indisexclusion", boolean(ix.Exclude != nil)},
+			col{"indisclustered", boolean(ix.Clustered)},
 			col{"indisvalid", boolean(ix.State == catalog.IndexPublic && !ix.Incomplete)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
 			col{"indkey", vector(types.TInt2vector, keys)}, col{"indclass", vector(types.TOidvector, classes)},
 			col{"indcollation", vector(types.TOidvector, collations)}, col{"indoption", vector(types.TInt2vector, options)},

@@ -107,10 +107,12 @@ func amRows(s *scan) error {
 	if err := s.emit(col{"oid", num(heapOID)}, col{"amname", text("heap")}, col{"amhandler", procOID("heap_tableam_handler")}, col{"amtype", letter('t')}); err != nil {
 		return err
 	}
-	if err := s.emit(col{"oid", num(ginOID)}, col{"amname", text("gin")}, col{"amhandler", num(ginHandlerOID)}, col{"amtype", letter('i')}); err != nil {
-		return err
+	for _, m := range indexMethods {
+		if err := s.emit(col{"oid", num(m.oid)}, col{"amname", text(m.name)}, col{"amhandler", num(m.handler)}, col{"amtype", letter('i')}); err != nil {
+			return err
+		}
 	}
-	return s.emit(col{"oid", num(btreeOID)}, col{"amname", text("btree")}, col{"amhandler", procOID("bthandler")}, col{"amtype", letter('i')})
+	return nil
 }
 
 // utf8Encoding is PostgreSQL's number of UTF8.
