@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/catalog"
-	"github.com/percodb/percodb/partition"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/pghash"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -81,8 +82,9 @@ func (b *builder) partitionKey(ctx context.Context, strategy catalog.PartitionSt
 		return key, err
 	}
 	typ := key.KeyType(b.t.ColumnByID(key.ColumnID).Type)
-	if strategy == catalog.PartitionByHash && !partition.Hashable(typ) {
-		return key, pgerror.Unsupported("partitioning by the hash of a value of type "+typ.Base().String(), "Partition by a column of integers, text, uuid, dates or times.")
+	if strategy == catalog.PartitionByHash && !pghash.Hashable(typ) {
+		return key, pgerror.New(pgerror.UndefinedObject, "data type %s has no default operator class for access method \"hash\"", builtin.TypeName(typ)).
+			WithHint("You must specify a hash operator class or define a default hash operator class for the data type.").At(c.Position())
 	}
 	return key, nil
 }

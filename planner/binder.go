@@ -60,6 +60,7 @@ type binder struct {
 	modifying   []*cte        // data-modifying items of WITH, in the order of the text
 	consumes    bool          // percodb.changes was called
 	currentOf   []CursorKey   // of WHERE CURRENT OF
+	lockingView bool          // the rows of a view's tables are being locked
 	locks       string        // the strength of a FOR UPDATE or its kind that was seen
 	scans       []*scanRel
 	shallow     bool           // views are read as if they were tables: nothing is planned

@@ -2,7 +2,9 @@ package planner
 
 import (
 	"strconv"
+	"strings"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -266,6 +268,9 @@ func (sc *scope) isTest(e *ast.IsTest) (expr.Scalar, error) {
 		}
 		return &expr.IsNull{X: sc.b.textIfUnknown(x), Not: e.Not}, nil
 	}
+	if form, ok := strings.CutSuffix(e.What, "NORMALIZED"); ok {
+		return sc.isNormalized(e, strings.TrimSpace(form))
+	}
 	clause := "IS "
 	if e.Not {
 		clause += "NOT "
@@ -278,6 +283,19 @@ func (sc *scope) isTest(e *ast.IsTest) (expr.Scalar, error) {
 		return &expr.IsNull{X: x, Not: e.Not}, nil
 	}
 	return &expr.IsBool{X: x, Want: e.What == "TRUE", Not: e.Not}, nil
+}
+
+// isNormalized binds X IS [NOT] form NORMALIZED; the form "" is NFC.
+func (sc *scope) isNormalized(e *ast.IsTest, form string) (expr.Scalar, error) {
+	args := []ast.Expr{e.X}
+	if form != "" {
+		args = append(args, &ast.Literal{Pos: e.Pos, Kind: ast.LiteralString, Slot: -1, Value: form})
+	}
+	x, err := sc.call(&ast.Call{Pos: e.Pos, Name: []string{catalog.SystemSchema, "is_normalized"}, Args: args})
+	if err != nil || !e.Not {
+		return x, err
+	}
+	return &expr.Not{X: x}, nil
 }
 
 // textIfUnknown gives an expression of unknown type the type text, where any type would do. A

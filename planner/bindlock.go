@@ -73,6 +73,8 @@ func (b *binder) lockTargets(dst []*scanRel, it *nsItem, strength string) ([]*sc
 		return nil, pgerror.New(pgerror.WrongObjectType, "cannot lock rows in sequence \"%s\"", it.alias)
 	case it.query == nil:
 		return dst, nil
+	case it.query.combined && (it.view != nil || b.lockingView):
+		return dst, nil // No table's rows are those of the view.
 	case it.query.combined:
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "FOR %s is not allowed with UNION/INTERSECT/EXCEPT", strength)
 	case it.query.sel == nil:
@@ -80,6 +82,8 @@ func (b *binder) lockTargets(dst []*scanRel, it *nsItem, strength string) ([]*sc
 	}
 	if it.view != nil {
 		it.view.Privileges |= acl.Update
+		defer func(outer bool) { b.lockingView = outer }(b.lockingView)
+		b.lockingView = true
 	}
 	return it.query.sel.lockTargets(dst, strength, true)
 }

@@ -378,6 +378,12 @@ func (p *physical) pushJoin(j *joinRel, conds []expr.Scalar) rel {
 		}
 	}
 	j.on = on
+	if j.kind == InnerJoin || j.kind == SemiJoin {
+		p.narrow(j.left, on)
+	}
+	if j.kind == InnerJoin || j.kind == SemiJoin || j.kind == LeftJoin {
+		p.narrow(j.right, on)
+	}
 	if j.kind == InnerJoin && !j.lateral {
 		p.propagate(j, &toLeft, &toRight, left, right)
 	}
@@ -425,6 +431,22 @@ func (p *physical) simplifyOuter(j *joinRel, conds []expr.Scalar, left, right co
 		case r:
 			j.kind = LeftJoin
 			j.left, j.right = j.right, j.left
+		}
+	}
+}
+
+// narrow is simplifyOuter for the joins of which a side of a join consists: its rows that the conditions reject match nothing.
+func (p *physical) narrow(r rel, conds []expr.Scalar) {
+	switch r := r.(type) {
+	case *filterRel:
+		p.narrow(r.input, conds)
+	case *joinRel:
+		p.simplifyOuter(r, conds, outputSet(r.left), outputSet(r.right))
+		if r.kind != FullJoin {
+			p.narrow(r.left, conds)
+		}
+		if r.kind == InnerJoin {
+			p.narrow(r.right, conds)
 		}
 	}
 }

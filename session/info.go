@@ -100,12 +100,22 @@ func (i *info) SetSetting(name, value string, local bool) error {
 	return err
 }
 
-func (i *info) TxnID() int64 {
+// StatementText implements builtin.SessionInfo.
+func (i *info) StatementText() string {
+	text, _ := i.tx.shown.lastStatement()
+	return text
+}
+
+func (i *info) TxnID(assign bool) int64 {
+	i.tx.numbered = i.tx.numbered || assign
 	if i.tx.txn == nil && i.tx.begin(i.tx.env.Ctx) != nil {
 		return 0
 	}
 	return int64(i.tx.txn.StartTS())
 }
+
+// TxnAssigned implements builtin.SessionInfo.
+func (i *info) TxnAssigned() bool { return i.tx.numbered || i.tx.txn != nil && i.tx.txn.Wrote() }
 
 func (i *info) CancelBackend(pid int32) (bool, error) {
 	ok, err := i.backends.cancel(pid)

@@ -53,9 +53,10 @@ type txnState struct {
 	resolver   catalog.Resolver
 	resolvedAt tso.Timestamp
 	// latest: resolver is what Catalog.Latest returned, and there is no txn (latest.go).
-	latest  bool
-	changed bool // the schema, by this transaction
-	audited bool // the audit log has statements of it
+	latest   bool
+	changed  bool // the schema, by this transaction
+	audited  bool // the audit log has statements of it
+	numbered bool // a statement has asked for its number
 	// modes are the transaction's own once fixed; queried: a statement has run in it.
 	modes          settings.Modes
 	fixed, queried bool

@@ -281,7 +281,6 @@ func (p *parser) isTest(left ast.Expr, pos ast.Pos, simple bool) (ast.Expr, bool
 			p.advance()
 		}
 		p.expectWord(kw.Normalized)
-		p.notYet(pos, "IS NORMALIZED", "Compare with normalize() instead.")
 		return &ast.IsTest{Pos: pos, X: left, What: what + "NORMALIZED", Not: not}, false
 	default:
 		p.unexpected()

@@ -3,6 +3,7 @@ package pgcatalog
 import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/collation"
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -110,6 +111,35 @@ func (o *Objects) collationComment(id types.OID) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// CollationName implements types.Names.
+func (o *Objects) CollationName(id types.OID) (string, bool) {
+	c, r := o.collation(id), o.Resolver()
+	if c == nil || r == nil {
+		return "", false
+	}
+	return catalog.WrittenCollation(r, c), true
+}
+
+// CollationOID implements types.Names.
+func (o *Objects) CollationOID(text string) (types.OID, error) {
+	schema, name, err := SplitName(text)
+	if err != nil {
+		return 0, err
+	}
+	if err := o.schemaExists(schema); err != nil {
+		return 0, err
+	}
+	if r := o.Resolver(); r != nil {
+		if c := catalog.FindCollation(r, schema, name); c != nil {
+			return types.OID(c.OID), nil
+		}
+		if schema != "" {
+			name = schema + "." + name
+		}
+	}
+	return 0, pgerror.New(pgerror.UndefinedObject, "collation \"%s\" for encoding \"UTF8\" does not exist", name)
 }
 
 // CollationVisible implements builtin.Catalog.

@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"sql/types/jsonb", "sql/are", "sql/pgdata", "sql/types/tsearch", "sql/tsparser", "sql/snowball", "sql/pgcrypto", "sql/collation"},
 	{"sql/ast", "sql/types/jsonpath", "sql/textsearch", "percolator/ack", "auth", "catalog/acl"},
 	{"sql/types", "kv/storage", "kv/waitgraph", "readlease", "notify", "sql/copyformat"},
+	{"sql/pghash"},
 	{"sql/builtin", "sql", "kv/mvcc"},
 	{"kv", "sql/mysql"},
 	{"percolator", "gc"},

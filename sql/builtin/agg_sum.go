@@ -384,20 +384,6 @@ func statAggs() []aggDecl {
 		{"var_pop", false, false}, {"var_samp", true, false}, {"variance", true, false},
 		{"stddev_pop", false, true}, {"stddev_samp", true, true}, {"stddev", true, true},
 	} {
-		finish := func(m *momentsFloat) (float64, bool) {
-			n := m.n
-			if x.sample {
-				n--
-			}
-			if n <= 0 {
-				return 0, false
-			}
-			v := m.sqDiff / n
-			if x.root {
-				v = math.Sqrt(v)
-			}
-			return v, true
-		}
 		for _, t := range []string{"int2", "int4", "int8", "numeric"} {
 			out = append(out, aggDecl{sig: x.name + "(" + t + ") numeric", make: fixed(func() Accumulator {
 				return &momentsNumeric{sample: x.sample, root: x.root, ints: t != "numeric"}
@@ -405,7 +391,7 @@ func statAggs() []aggDecl {
 		}
 		for _, t := range []string{"float4", "float8"} {
 			out = append(out, aggDecl{sig: x.name + "(" + t + ") float8", make: fixed(func() Accumulator {
-				return &momentsFloat{finish: finish}
+				return &momentsFloat{finish: spreadFinish(x.sample, x.root)}
 			})})
 		}
 	}
@@ -467,9 +453,28 @@ func (m *moments2) Result(*Env) (types.Datum, error) {
 	return types.Float(v), nil
 }
 
-func pairAggs() []aggDecl {
+// spreadFinish computes a variance, or a deviation, from moments.
+func spreadFinish(sample, root bool) func(m *momentsFloat) (float64, bool) {
+	return func(m *momentsFloat) (float64, bool) {
+		n := m.n
+		if sample {
+			n--
+		}
+		if n <= 0 {
+			return 0, false
+		}
+		v := m.sqDiff / n
+		if root {
+			v = math.Sqrt(v)
+		}
+		return v, true
+	}
+}
+
+// pairFinishes compute the aggregates of two variables from moments, by name.
+func pairFinishes() map[string]func(m *moments2) (float64, bool) {
 	some := func(m *moments2) bool { return m.n >= 1 }
-	all := map[string]func(m *moments2) (float64, bool){
+	return map[string]func(m *moments2) (float64, bool){
 		"covar_pop":  func(m *moments2) (float64, bool) { return m.sumXY / m.n, some(m) },
 		"covar_samp": func(m *moments2) (float64, bool) { return m.sumXY / (m.n - 1), m.n >= 2 },
 		"corr": func(m *moments2) (float64, bool) {
@@ -493,8 +498,11 @@ func pairAggs() []aggDecl {
 			return m.sumXY * m.sumXY / (m.sumXX * m.sumYY), some(m) && m.sumXX != 0
 		},
 	}
+}
+
+func pairAggs() []aggDecl {
 	var out []aggDecl
-	for name, finish := range all {
+	for name, finish := range pairFinishes() {
 		out = append(out, aggDecl{sig: name + "(float8,float8) float8",
 			make: fixed(func() Accumulator { return &moments2{finish: finish} })})
 	}

@@ -70,8 +70,12 @@ type SessionInfo interface {
 	SetSetting(name, value string, local bool) error
 	// SettingFlags returns what pg_settings_get_flags does; false: there is no such parameter.
 	SettingFlags(name string) ([]string, bool)
-	// TxnID returns a number for the current transaction, for txid_current.
-	TxnID() int64
+	// StatementText is the text that the client has sent, for current_query.
+	StatementText() string
+	// TxnID returns a number for the current transaction, for txid_current. assign: PostgreSQL would give it one now, if it has none.
+	TxnID(assign bool) int64
+	// TxnAssigned reports whether PostgreSQL would have given the transaction a number: it has written, or was asked for it.
+	TxnAssigned() bool
 	ServerStart() int64 // for pg_postmaster_start_time
 	TriggerDepth() int  // for pg_trigger_depth
 	// CancelBackend and TerminateBackend end a session's statement or the session, by its process id; false with a

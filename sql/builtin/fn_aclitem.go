@@ -16,10 +16,6 @@ func aclFuncs() []decl {
 		{sig: "acldefault(char,oid) aclitem[]", fn: aclDefault},
 		{sig: "aclcontains(aclitem[],aclitem) bool", fn: aclContains},
 		{sig: "aclitemeq(aclitem,aclitem) bool", fn: equalACLItems},
-		{sig: "hash_aclitem(aclitem) int4", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			it := a[0].ACLItem()
-			return types.Int(int64(int32(uint32(it.Rights) + it.Grantee + it.Grantor))), nil
-		}},
 	}
 	for _, name := range []string{"aclinsert", "aclremove"} {
 		out = append(out, decl{sig: name + "(aclitem[],aclitem) aclitem[]", fn: noLonger(name)})

@@ -76,6 +76,7 @@ func procFuncs() []decl {
 		out = append(out, decl{sig: "to_" + name + "(text) " + name, flags: stable, fn: nameOrNull(func(c Catalog, s string) (types.OID, error) { return c.RoutineOID(t.OID, s) })})
 	}
 	return append(out,
+		decl{sig: "to_regcollation(text) regcollation", flags: stable, fn: nameOrNull(Catalog.CollationOID)},
 		decl{sig: "to_regnamespace(text) regnamespace", flags: stable, fn: nameOrNull(Catalog.SchemaOID)},
 		decl{sig: "to_regrole(text) regrole", flags: stable, fn: nameOrNull(Catalog.RoleOID)},
 	)

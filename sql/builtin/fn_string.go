@@ -62,8 +62,6 @@ func stringFuncs() []decl {
 		{sig: "md5(text) text", fn: md5Hex}, {sig: "md5(bytea) text", fn: md5Hex},
 		{sig: "encode(bytea,text) text", fn: encodeBytes}, {sig: "decode(text,text) bytea", fn: decodeBytes},
 		{sig: "like_escape(text,text) text", fn: likeEscapeFunc}, {sig: "like_escape(bytea,bytea) bytea", fn: likeEscapeBytes},
-		{sig: "length(bytea,name) int4", fn: lengthInEncoding},
-		{sig: "convert_from(bytea,name) text", fn: convertFrom}, {sig: "convert_to(text,name) bytea", fn: convertTo},
 		{sig: "get_byte(bytea,int4) int4", fn: getByte}, {sig: "set_byte(bytea,int4,int4) bytea", fn: setByte},
 		{sig: "get_bit(bytea,int8) int4", fn: getBit}, {sig: "set_bit(bytea,int8,int4) bytea", fn: setBit},
 		{sig: "bit_count(bytea) int8", fn: bitCount},
@@ -313,35 +311,6 @@ func likeEscapeFunc(env *Env, a []types.Datum) (types.Datum, error) {
 
 func likeEscapeBytes(env *Env, a []types.Datum) (types.Datum, error) {
 	return escapeLike(env, a[0].Text(), a[1].Text(), true)
-}
-
-func lengthInEncoding(_ *Env, a []types.Datum) (types.Datum, error) {
-	if err := checkEncoding(a[1].Text(), ""); err != nil {
-		return types.Null, err
-	}
-	if err := types.ValidateText(a[0].Bytes()); err != nil {
-		return types.Null, err
-	}
-	return types.Int(int64(utf8.RuneCount(a[0].Bytes()))), nil
-}
-
-func checkEncoding(name, which string) error {
-	switch strings.ToLower(strings.ReplaceAll(name, "-", "")) {
-	case "utf8", "unicode":
-		return nil
-	}
-	return pgerror.New(pgerror.InvalidParameterValue, "invalid %sencoding name \"%s\"", which, name)
-}
-
-func convertFrom(_ *Env, a []types.Datum) (types.Datum, error) {
-	if err := checkEncoding(a[1].Text(), "source "); err != nil {
-		return types.Null, err
-	}
-	return a[0], types.ValidateText(a[0].Bytes())
-}
-
-func convertTo(_ *Env, a []types.Datum) (types.Datum, error) {
-	return a[0], checkEncoding(a[1].Text(), "destination ")
 }
 
 func errIndexRange(i int64, last int) error {

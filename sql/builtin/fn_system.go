@@ -12,9 +12,6 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// encodingUTF8 is PostgreSQL's number of the only encoding.
-const encodingUTF8 = 6
-
 // session adapts a function of the session.
 func session(f func(s SessionInfo, a []types.Datum) (types.Datum, error)) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
@@ -101,19 +98,6 @@ func systemFuncs() []decl {
 		{sig: "inet_server_port() int4", flags: stable, fn: port(SessionInfo.ServerAddr)},
 		{sig: "inet_client_port() int4", flags: stable, fn: port(SessionInfo.ClientAddr)},
 		{sig: "pg_client_encoding() name", flags: stable, fn: constant(types.Text("UTF8"))},
-		{sig: "pg_encoding_to_char(int4) name", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			if a[0].Int() == encodingUTF8 {
-				return types.Text("UTF8"), nil
-			}
-			return types.Text(""), nil
-		}},
-		{sig: "pg_char_to_encoding(name) int4", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			switch strings.ToUpper(a[0].Text()) {
-			case "UTF8", "UTF-8", "UNICODE":
-				return types.Int(encodingUTF8), nil
-			}
-			return types.Int(-1), nil
-		}},
 		{sig: "getdatabaseencoding() name", flags: stable, fn: constant(types.Text("UTF8"))},
 		{sig: "pg_sleep(float8) void", flags: volatile, fn: pgSleep},
 		{sig: "pg_sleep_for(interval) void", flags: volatile, fn: pgSleepFor},
@@ -131,7 +115,6 @@ func systemFuncs() []decl {
 		{sig: "nextval(regclass) int8", flags: volatile, fn: nextVal}, {sig: "currval(regclass) int8", flags: volatile, fn: currVal},
 		{sig: "lastval() int8", flags: volatile, fn: lastVal},
 		{sig: "setval(regclass,int8) int8", flags: volatile, fn: setVal}, {sig: "setval(regclass,int8,bool) int8", flags: volatile, fn: setVal},
-		{sig: "hashtext(text) int4", fn: hashText},
 		{sig: "pg_column_size(any) int4", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return types.Int(int64(a[0].Size())), nil
 		}},
@@ -200,7 +183,7 @@ func setConfig(s SessionInfo, a []types.Datum) (types.Datum, error) {
 	return types.Text(v), err
 }
 
-func txnID(s SessionInfo, _ []types.Datum) (types.Datum, error) { return types.Int(s.TxnID()), nil }
+func txnID(s SessionInfo, _ []types.Datum) (types.Datum, error) { return types.Int(s.TxnID(true)), nil }
 
 // errCanceled is what a cancelled statement returns.
 func errCanceled(env *Env) error {
@@ -265,11 +248,6 @@ func countNulls(nulls bool) Func {
 		}
 		return types.Int(n), nil
 	}
-}
-
-// hashText is a hash of this server; PostgreSQL does not guarantee its values either.
-func hashText(_ *Env, a []types.Datum) (types.Datum, error) {
-	return types.Int(int64(int32(types.Hash(a[0], types.TText)))), nil
 }
 
 func nextVal(env *Env, a []types.Datum) (types.Datum, error) {

@@ -252,8 +252,8 @@ func matchDocument(env *Env, c *textsearch.Configuration, text types.Datum, q *t
 	return types.Bool(v.Matches(q)), err
 }
 
-// textSearchCasts are the casts between numbers and the names of configurations and dictionaries.
-func textSearchCasts() []typeCast {
+// objectNameCasts are the casts between numbers and the names of configurations, dictionaries and collations.
+func objectNameCasts() []typeCast {
 	toOID := fn1(func(a types.Datum) (types.Datum, error) {
 		n := a.Int()
 		if n < -1<<31 || n > 1<<32-1 {
@@ -264,7 +264,7 @@ func textSearchCasts() []typeCast {
 	toInt4 := fn1(func(a types.Datum) (types.Datum, error) { return types.Int(int64(int32(a.Int()))), nil })
 	same := fn1(func(a types.Datum) (types.Datum, error) { return a, nil })
 	var out []typeCast
-	for _, t := range []string{"regconfig", "regdictionary"} {
+	for _, t := range []string{"regconfig", "regdictionary", "regcollation"} {
 		out = append(out,
 			typeCast{from: "oid", to: t, context: Implicit}, typeCast{from: t, to: "oid", context: Implicit},
 			typeCast{from: "int4", to: t, context: Implicit, fn: toOID, binary: true},

@@ -16,6 +16,8 @@ var behindFuncs = sync.OnceValue(func() overloads {
 	b.casts()
 	b.types()
 	b.comparisons()
+	b.extremes()
+	b.synonyms()
 	return overloads(b)
 })
 
@@ -29,6 +31,50 @@ func functionsNamed(name string) []*Overload {
 
 // behind collects overloads by name.
 type behind overloads
+
+// extremes declares the functions of which max and min consist: int4larger, text_smaller.
+func (b behind) extremes() {
+	rows := pgdata.Aggregates()
+	for row, oid := range rows.OIDs {
+		agg, fn := ProcByOID(types.OID(oid)), ProcByOID(types.OID(rows.Number(row, "aggtransfn")))
+		if agg == nil || fn == nil || agg.Name != "max" && agg.Name != "min" || len(fn.Args) != 2 || fn.Args[0] != fn.Args[1] {
+			continue
+		}
+		args := typesOf(fn.Args)
+		if args[0].IsPolymorphic() {
+			continue
+		}
+		sign := 1
+		if agg.Name == "min" {
+			sign = -1
+		}
+		b.add(fn.OID, &Overload{Args: args, Ret: args[0], Strict: true, Fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			if sign*types.Compare(a[0], a[1], args[0]) >= 0 {
+				return a[0], nil
+			}
+			return a[1], nil
+		}})
+	}
+}
+
+// synonyms declares the functions that do the same as a declared one under another name.
+func (b behind) synonyms() {
+	found := map[string]*Overload{}
+	for _, all := range []overloads{functions(), overloads(b)} {
+		for _, list := range all {
+			for _, o := range list {
+				if row, short, ok := o.procRow(); ok && !short {
+					found[implementation(row)] = o
+				}
+			}
+		}
+	}
+	for row, oid := range pgdata.Procs().OIDs {
+		if o := found[implementation(row)]; o != nil && implementation(row) != "" {
+			b.add(types.OID(oid), o)
+		}
+	}
+}
 
 // add declares a function for a row of pg_proc, unless it is declared.
 func (b behind) add(oid types.OID, from *Overload) {

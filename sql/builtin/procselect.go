@@ -140,6 +140,7 @@ func buildProcs() *procSet {
 		s.referenced(oid)
 	}
 	s.references(pgdata.Procs(), slices.Collect(maps.Keys(s.shown)), "prosupport")
+	s.synonyms()
 	set.procs = s.procs()
 	for _, p := range set.procs {
 		set.byName[p.Name] = append(set.byName[p.Name], p)
@@ -214,6 +215,29 @@ func (s *procSelection) aggregates() {
 		}
 	}
 	s.references(t, rows, "aggtransfn", "aggfinalfn", "aggcombinefn", "aggserialfn", "aggdeserialfn", "aggmtransfn", "aggminvtransfn", "aggmfinalfn")
+}
+
+// implementation is what functions that do the same have in common; empty for those that are written in SQL, and for aggregates.
+func implementation(row int) string {
+	t := pgdata.Procs()
+	if t.Value(row, "prolang") != "12" || t.Value(row, "prokind") != "f" {
+		return ""
+	}
+	return t.Value(row, "prosrc") + " " + t.Value(row, "proargtypes")
+}
+
+// synonyms adds the functions that do the same as one that there is: numeric_exp is exp, textlen is length.
+func (s *procSelection) synonyms() {
+	t := pgdata.Procs()
+	known := map[string]bool{}
+	for row := range s.shown {
+		known[implementation(row)] = true
+	}
+	for row, oid := range t.OIDs {
+		if what := implementation(row); what != "" && known[what] {
+			s.referenced(oid)
+		}
+	}
 }
 
 func (s *procSelection) procs() []*Proc {

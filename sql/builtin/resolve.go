@@ -17,7 +17,7 @@ var (
 
 func buildFunctions() overloads {
 	m := overloads{}
-	m.add(mathFuncs(), stringFuncs(), formatFuncs(), regexFuncs(), timeFuncs(), arrayFuncs(), enumFuncs(), systemFuncs(), advisoryFuncs(), catalogFuncs(), transitionFuncs())
+	m.add(mathFuncs(), stringFuncs(), formatFuncs(), regexFuncs(), timeFuncs(), arrayFuncs(), enumFuncs(), systemFuncs(), advisoryFuncs(), catalogFuncs(), transitionFuncs(), valueHashFuncs(), snapshotFuncs(), identFuncs(), encodingFuncs())
 	m.add(jsonOpFuncs(), jsonMakeFuncs(), jsonFuncs(), populateFuncs(), jsonPathFuncs())
 	m.add(bitFuncs(), inetFuncs(), moneyFuncs(), pgidFuncs(), timetzFuncs(), rangeFuncs(), geoFuncs(), textSearchFuncs(), documentFuncs())
 	m.add(castFuncs())

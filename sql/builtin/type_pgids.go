@@ -37,7 +37,7 @@ func pgidFuncs() []decl {
 			if env.Session == nil {
 				return types.Null, errNoService("the session")
 			}
-			return types.Uint64(uint64(env.Session.TxnID())), nil
+			return types.Uint64(uint64(env.Session.TxnID(true))), nil
 		}},
 	}
 	out = append(out, comparisonFuncs("pg_lsn_", "pg_lsn", "pg_lsn_cmp")...)

@@ -24,7 +24,7 @@ type typeCast struct {
 
 // addCasts adds the casts of the types that have files of their own.
 func addCasts(m map[castKey]castEntry) {
-	for _, list := range [][]typeCast{bitCasts(), inetCasts(), moneyCasts(), pgidCasts(), timetzCasts(), geoCasts(), hstoreCasts(), citextCasts(), textSearchCasts()} {
+	for _, list := range [][]typeCast{bitCasts(), inetCasts(), moneyCasts(), pgidCasts(), timetzCasts(), geoCasts(), hstoreCasts(), citextCasts(), objectNameCasts()} {
 		for _, c := range list {
 			m[castKey{mustType(c.from).OID, mustType(c.to).OID}] = castEntry{
 				context: c.context, fn: c.fn, withMod: c.withMod, binary: c.binary || c.fn == nil && c.withMod == nil && !c.io, text: c.io,

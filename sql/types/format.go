@@ -68,6 +68,11 @@ type Names interface {
 	TextSearchName(t, oid OID) (string, bool)
 	// TextSearchOID finds a configuration or a dictionary by such a name; 42704 if there is none.
 	TextSearchOID(t OID, name string) (OID, error)
+	// CollationName returns the name of a collation, in quotes where it needs them and qualified unless the search path finds it; false if
+	// there is none.
+	CollationName(oid OID) (string, bool)
+	// CollationOID finds a collation by such a name; 42704 if there is none, 3F000 if its schema does not exist.
+	CollationOID(name string) (OID, error)
 	// RoutineName returns the name of a function or an operator as a value of type t prints it: regproc, regprocedure, regoper or
 	// regoperator; false if there is none.
 	RoutineName(t, oid OID) (string, bool)

@@ -1,7 +1,6 @@
 package types
 
 import (
-	"encoding/binary"
 	"strings"
 
 	"github.com/percodb/percodb/sql/pgerror"
@@ -83,47 +82,19 @@ func init() {
 
 // registerTextSearchObject registers the type of the names of configurations or dictionaries. A datum is an OID.
 func registerTextSearchObject(oid, array OID, name, what string, oidOf func(string) (uint32, bool), nameOf func(uint32) (string, bool)) {
-	register(&Methods{
-		Info:    Info{oid, name, name, array, 0, 4, CategoryNumeric, false, KindInt},
-		Borrows: OIDOid, SessionInput: true, SessionOutput: true,
-		Parse: func(s string, _ int32, f *Format) (Datum, error) {
-			switch {
-			case allDigits(s):
-				return parseOid(s)
-			case s == "-":
-				return Int(0), nil
-			}
-			if f != nil && f.Names != nil {
-				n, err := f.Names.TextSearchOID(oid, s)
-				return Int(int64(n)), err
-			}
-			if n, ok := oidOf(strings.TrimPrefix(s, "pg_catalog.")); ok {
-				return Int(int64(n)), nil
-			}
-			return Null, pgerror.New(pgerror.UndefinedObject, "text search %s \"%s\" does not exist", what, s)
-		},
-		Append: func(dst []byte, d Datum, f *Format) []byte {
-			if d.n == 0 {
-				return append(dst, '-')
-			}
-			if f != nil && f.Names != nil {
-				if name, ok := f.Names.TextSearchName(oid, OID(d.n)); ok {
-					return append(dst, name...)
-				}
-				return appendInt(dst, d.n)
-			}
-			if name, ok := nameOf(uint32(d.n)); ok {
-				return append(dst, name...)
-			}
-			return appendInt(dst, d.n)
-		},
-		Receive: func(b []byte, _ int32, _ *Format) (Datum, error) {
-			if err := requireSize(b, 4); err != nil {
-				return Null, err
-			}
-			return Int(int64(binary.BigEndian.Uint32(b))), nil
-		},
-		Send: func(dst []byte, d Datum) []byte { return binary.BigEndian.AppendUint32(dst, uint32(d.n)) },
+	registerObjectName(Info{oid, name, name, array, 0, 4, CategoryNumeric, false, KindInt}, func(s string, f *Format) (OID, error) {
+		if f != nil && f.Names != nil {
+			return f.Names.TextSearchOID(oid, s)
+		}
+		if n, ok := oidOf(strings.TrimPrefix(s, "pg_catalog.")); ok {
+			return OID(n), nil
+		}
+		return 0, pgerror.New(pgerror.UndefinedObject, "text search %s \"%s\" does not exist", what, s)
+	}, func(id OID, f *Format) (string, bool) {
+		if f != nil && f.Names != nil {
+			return f.Names.TextSearchName(oid, id)
+		}
+		return nameOf(uint32(id))
 	})
 }
 

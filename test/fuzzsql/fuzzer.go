@@ -56,7 +56,7 @@ type Difference struct {
 	Text    string // how it differs
 	Script  string // that shows it, as small as it could be made
 
-	stmt      string // the statement that differs
+	stmt      string // the statement that differs, with the queries of the views it reads
 	got, want *outcome
 }
 
@@ -353,7 +353,7 @@ func (f *fuzzer) difference(stmts []*tree, way, against string, got, want []*out
 		if text == "" {
 			continue
 		}
-		d := &Difference{Seed: f.seed, Way: way, Against: against, Text: text, stmt: stmts[i].String(), got: got[i], want: want[i]}
+		d := &Difference{Seed: f.seed, Way: way, Against: against, Text: text, stmt: f.world.expanded(stmts[i].String()), got: got[i], want: want[i]}
 		if reason := explain(d); reason != "" {
 			f.counts.explained[reason]++
 			f.explained = true

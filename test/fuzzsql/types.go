@@ -69,7 +69,7 @@ var scalars = []*typ{
 	{oid: types.OIDNumRange, sql: "numrange", coarse: true, stored: []string{"empty", "[1.5,5)", "[1,2]", "(,5]", "(0,)"}, literals: []string{"[1.0,1.0]", "(1,3.50]"}},
 	{oid: types.OIDDateRange, sql: "daterange", stored: []string{"empty", "[2000-01-01,2024-02-29)", "(,2000-01-01)", "[2023-03-31,)"}, literals: []string{"[2024-02-29,2024-02-29]"}},
 	{oid: types.OIDTSVector, sql: "tsvector", stored: []string{"", "'a':1 'b':2", "'a':1A,3B", "'cat':3 'fat':2,4 'rat':1C", "'foo bar':1", "'b'"}, literals: []string{"a a b", "'it''s':5D", "'x':16383"}},
-	{oid: types.OIDTSQuery, sql: "tsquery", stored: []string{"", "'a'", "'a' & 'b'", "!'a' | 'b'", "'fat' <-> 'cat'", "'a':*", "'a':AB"}, literals: []string{"'a' <2> ('b' | 'c')", "!!'a'", "a & !(b | c)"}},
+	{oid: types.OIDTSQuery, sql: "tsquery", coarse: true, stored: []string{"", "'a'", "'a' & 'b'", "!'a' | 'b'", "'fat' <-> 'cat'", "'a':*", "'a':AB"}, literals: []string{"'a' <2> ('b' | 'c')", "!!'a'", "a & !(b | c)"}},
 	{oid: types.OIDUUID, sql: "uuid", stored: []string{"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000", "ffffffff-0000-0000-0000-000000000001"}},
 }
 

@@ -171,6 +171,16 @@ func (g *gen) part(t *table) *tree {
 	return opt(" WHERE " + c.name + " " + pick(g, comparisons) + " " + c.typ.constant(g.stored(c.typ)).text)
 }
 
+// expanded is a statement with the queries of the views that it names behind it.
+func (w *world) expanded(stmt string) string {
+	for i := len(w.views) - 1; i >= 0; i-- { // A view may read an earlier one.
+		if v := w.views[i]; strings.Contains(stmt, v.relation.name) {
+			stmt += "; " + v.create.String()
+		}
+	}
+	return stmt
+}
+
 // relation is what FROM may name.
 type relation struct {
 	name    string
