@@ -452,6 +452,9 @@ func (sc *scanner) forward() error {
 	older := 0      // keys from here on that are expected to have older versions
 	var last []byte // key of the last row
 	for ok := sc.first(); ok; {
+		if sc.failed != nil {
+			return nil
+		}
 		if sc.known != nil {
 			last = nil
 			var done bool
