@@ -11,6 +11,7 @@ import (
 // deleteRows removes rows and their index entries.
 type deleteRows struct {
 	modify
+	node   *planner.Delete
 	locker rowLocker
 	width  int
 }
@@ -24,13 +25,14 @@ func newDelete(ex *execution, input Operator, n *planner.Delete) Operator {
 	w.sink.direct = n.Direct
 	w.keys = ex.queueFor(n.References)
 	o := &deleteRows{
-		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow), width: len(n.Table.Columns),
+		node: n, locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow), width: len(n.Table.Columns),
 	}
 	o.init(ex, input, w, n.Returning)
 	o.triggers = newTriggers(ex, n.Table, n.Triggers, catalog.TriggerDelete)
 	if !n.Input.Properties().EachRowOnce {
 		o.seen = newRowSet(w)
 	}
+	o.feedFrom(n.Fed)
 	return o
 }
 
@@ -42,6 +44,9 @@ func (o *deleteRows) Close() error {
 func (o *deleteRows) Next(ctx context.Context) (types.Row, error) { return o.next(ctx, o.run) }
 
 func (o *deleteRows) run(ctx context.Context) error {
+	if done, err := o.readFed(ctx, o.divided(), o.node.Workers(o.ex.rt.Parallel)); done || err != nil {
+		return err
+	}
 	o.locker.reset()
 	for {
 		row, err := o.locker.next(ctx)
@@ -51,31 +56,49 @@ func (o *deleteRows) run(ctx context.Context) error {
 		if err := o.ex.tick(ctx); err != nil {
 			return err
 		}
-		old := row[:o.width]
-		again, err := o.repeated(old)
-		if err != nil {
-			return err
-		}
-		if again {
-			continue
-		}
-		if ok, err := o.triggers.before(ctx, catalog.TriggerDelete, old, nil); !ok || err != nil {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if err := o.writer.unmodified(ctx, old, "deleted"); err != nil {
-			return err
-		}
-		if err := o.writer.delete(ctx, old); err != nil {
-			return err
-		}
-		if err := o.triggers.written(catalog.TriggerDelete, old, nil); err != nil {
-			return err
-		}
-		if err := o.changed(ctx, row); err != nil {
+		if err := o.take(ctx, row); err != nil {
 			return err
 		}
 	}
+}
+
+// take deletes a row, which row begins with.
+func (o *deleteRows) take(ctx context.Context, row types.Row) error {
+	old := row[:o.width]
+	if again, err := o.repeated(old); again || err != nil {
+		return err
+	}
+	if ok, err := o.triggers.before(ctx, catalog.TriggerDelete, old, nil); !ok || err != nil {
+		return err
+	}
+	if err := o.writer.unmodified(ctx, old, "deleted"); err != nil {
+		return err
+	}
+	if err := o.writer.delete(ctx, old); err != nil {
+		return err
+	}
+	if err := o.triggers.written(catalog.TriggerDelete, old, nil); err != nil {
+		return err
+	}
+	return o.changed(ctx, row)
+}
+
+// divided describes how workers delete.
+func (o *deleteRows) divided() divided {
+	if o.feed == nil {
+		return divided{}
+	}
+	o.feed.sink = func(row types.Row) error { return o.take(o.ex.ev.Ctx, row) }
+	return divided{feed: o.feed, part: o.part, absorb: func(_ context.Context, from part) error { return o.absorb(&from.(*deleteRows).modify) }}
+}
+
+// part deletes a part of the rows in a worker's execution.
+func (o *deleteRows) part(ex *execution) (part, error) {
+	input, err := ex.build(o.node.Input)
+	if err != nil {
+		return nil, err
+	}
+	w := newDelete(ex, input, o.node).(*deleteRows)
+	w.writer.sink.direct = false
+	return w, nil
 }

@@ -29,6 +29,7 @@ type modify struct {
 	report    func(context.Context, types.Row) error // takes the rows changed of a partition
 	seen      *rowSet                                // rows that have been processed; nil: the input cannot repeat one, or pending has them
 	key       []byte
+	feed      *feed // where rows come from in any order; nil: from input
 }
 
 // init prepares a change, which is a part of its operator.

@@ -14,8 +14,8 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// Aggregates, selections of the first rows, sorts, and hash tables over a large table are computed by several goroutines, the session's own among
-// them: each reads a part of the keys into an operator of its own, and the results are combined.
+// Aggregates, selections of the first rows, sorts, hash tables over a large table, and the writes of an UPDATE or DELETE are computed by several
+// goroutines, the session's own among them: each reads a part of the keys into an operator of its own, and the results are combined.
 //
 //	sharedSpans ──▶ session's goroutine: feed ─▶ hashAggregate ◀─┐
 //	     ▲ │                                                    │ absorb
@@ -145,6 +145,7 @@ func (ex *execution) newWorker(ctx context.Context, sharers int, d *divided) (*w
 	w := &worker{reader: reader, rt: *ex.rt, ex: execution{plan: ex.plan}}
 	w.account = ex.rt.Env.Memory.Sibling()
 	w.rt.Txn, w.rt.Scratch, w.rt.MemoryLimitBytes = nil, nil, max(ex.mem.limit/int64(sharers), 1)
+	w.rt.Role = 0 // Nobody sees its errors, so that it need not look up privileges.
 	w.rt.Env = ex.rt.Env.Beside(ctx, &w.account)
 	w.ex.bind(&w.rt)
 	w.ex.ev.Ctx = ctx

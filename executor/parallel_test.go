@@ -1,13 +1,16 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -192,6 +195,94 @@ func TestEarlyFilter(t *testing.T) {
 		}
 		if !slices.Equal(got[0], got[1]) {
 			t.Fatalf("limit %d:\n got %q\nwant %q", limit, got[1], got[0])
+		}
+	}
+}
+
+// Goal: an UPDATE or DELETE with workers leaves what one without leaves. Method: random tables with an index and filters; the memory of workers is
+// enough, or so little that the rows are read again without them.
+func TestWorkersChangeLikeOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	for round := range 100 {
+		seed, limit, n, deletes, indexed := rng.Uint64(), rng.IntN(1200), rng.IntN(1500), round%2 == 0, round%3 > 0
+		some := &expr.Compare{Op: expr.LT, L: intCol(2), R: lit(limit), Class: types.TInt8}
+		var want []string
+		for workers := range 4 {
+			table, txn := testTable(7, 1, "id int", "g int", "v int"), newMemTxn()
+			if indexed {
+				addIndex(table, false, 2)
+			}
+			rt := testRuntime(txn, table)
+			in, rows := NewInserter(table, nil, nil, nil, rt), rand.New(rand.NewPCG(seed, 1))
+			for i := range n {
+				if err := in.Insert(context.Background(), types.Row{datum(i * i), datum(rows.IntN(9)), datum(rows.IntN(1000))}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			txn.beside = workers > 0
+			rt.Parallel, rt.MemoryLimitBytes = planner.Parallelism{Workers: workers}, []int64{0, 32 << 10}[rng.IntN(2)]
+			scan := wholeScan(table, &table.Primary)
+			scan.Est, scan.Filter = planner.Estimate{Rows: 1000, Cost: 1000}, some
+			var change planner.Node = &planner.Delete{Table: table, Input: scan}
+			if !deletes {
+				change = &planner.Update{Table: table, Input: scan, Set: []expr.Scalar{intCol(0), intCol(1), lit(5)}, Changed: []int{2}}
+			}
+			_, affected, err := runPlan(planOf(change), rt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []string{fmt.Sprint(affected)}
+			for _, ix := range append([]catalog.IndexDescriptor{table.Primary}, table.Indexes...) {
+				left, _, err := runPlan(planOf(wholeScan(table, &ix)), rt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, left...)
+			}
+			if workers == 0 {
+				want = got
+			} else if !slices.Equal(got, want) {
+				at := 0
+				for at < min(len(got), len(want)) && got[at] == want[at] {
+					at++
+				}
+				t.Fatalf("round %d, %d workers: the row at %d differs in\n got %.1000q\nwant %.1000q", round, workers, at, got[at:], want[at:])
+			}
+		}
+	}
+}
+
+func TestMergeRuns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for range 2000 {
+		var lists [2][]int
+		next, ordered := 0, rng.IntN(4) > 0
+		for range rng.IntN(40) {
+			l := &lists[rng.IntN(2)]
+			var run []int
+			for range rng.IntN(5) {
+				next += 1 + rng.IntN(3)
+				run = append(run, next)
+			}
+			if rng.IntN(2) == 0 {
+				*l = append(*l, run...)
+			} else {
+				*l = append(run, *l...)
+			}
+		}
+		if !ordered {
+			for _, l := range lists {
+				rng.Shuffle(len(l), func(i, j int) { l[i], l[j] = l[j], l[i] })
+			}
+		}
+		want := slices.Concat(lists[0], lists[1])
+		slices.Sort(want)
+		got := mergeRuns(slices.Clone(lists[0]), slices.Clone(lists[1]), cmp.Compare[int])
+		if ordered && !slices.IsSorted(got) {
+			t.Fatalf("%v: %v", lists, got)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Fatalf("%v: %v", lists, got)
 		}
 	}
 }

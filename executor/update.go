@@ -14,6 +14,7 @@ import (
 // statement's end: UPDATE t SET id = id + 1 succeeds whatever the order of the rows.
 type update struct {
 	modify
+	node   *planner.Update
 	locker rowLocker
 	set    []expr.Scalar
 	newRow types.Row
@@ -31,6 +32,7 @@ func newUpdate(ex *execution, input Operator, n *planner.Update) Operator {
 	w.keys, w.generated, w.bound = ex.queueFor(n.References), n.Generated, n.Bound
 	w.sink.direct = n.Direct && (n.Input.Properties().AtMostOne || !w.takesKeys())
 	o := &update{
+		node:   n,
 		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow),
 		set:    n.Set, policies: n.Policies,
 		full: make(types.Row, len(n.Input.Columns())),
@@ -42,6 +44,7 @@ func newUpdate(ex *execution, input Operator, n *planner.Update) Operator {
 	if !n.Input.Properties().EachRowOnce {
 		o.seen = newRowSet(w)
 	}
+	o.feedFrom(n.Fed)
 	return o
 }
 
@@ -53,7 +56,9 @@ func (o *update) Close() error {
 func (o *update) Next(ctx context.Context) (types.Row, error) { return o.next(ctx, o.run) }
 
 func (o *update) run(ctx context.Context) error {
-	width := len(o.newRow)
+	if done, err := o.readFed(ctx, o.divided(), o.node.Workers(o.ex.rt.Parallel)); done || err != nil {
+		return err
+	}
 	o.locker.reset()
 	for {
 		row, err := o.locker.next(ctx)
@@ -63,45 +68,65 @@ func (o *update) run(ctx context.Context) error {
 		if err := o.ex.tick(ctx); err != nil {
 			return err
 		}
-		old := row[:width]
-		if again, err := o.repeated(old); again || err != nil {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if err := o.ex.evalAll(o.set, row, o.newRow); err != nil {
-			return err
-		}
-		if ok, err := o.triggers.before(ctx, catalog.TriggerUpdate, old, o.newRow); !ok || err != nil {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if err := o.writer.unmodified(ctx, old, "updated"); err != nil {
-			return err
-		}
-		if err := o.writer.generate(o.newRow); err != nil {
-			return err
-		}
-		if err := o.pass(o.policies, o.newRow, false); err != nil {
-			return err
-		}
-		if err := o.writer.check(ctx, o.newRow); err != nil {
-			return err
-		}
-		if err := o.writer.update(ctx, old, o.newRow); err != nil {
-			return err
-		}
-		if err := o.triggers.written(catalog.TriggerUpdate, old, o.newRow); err != nil {
-			return err
-		}
-		copy(o.full[width:], row[width:])
-		if err := o.changed(ctx, o.full); err != nil {
+		if err := o.take(ctx, row); err != nil {
 			return err
 		}
 	}
+}
+
+// take updates a row, which row begins with.
+func (o *update) take(ctx context.Context, row types.Row) error {
+	width := len(o.newRow)
+	old := row[:width]
+	if again, err := o.repeated(old); again || err != nil {
+		return err
+	}
+	if err := o.ex.evalAll(o.set, row, o.newRow); err != nil {
+		return err
+	}
+	if ok, err := o.triggers.before(ctx, catalog.TriggerUpdate, old, o.newRow); !ok || err != nil {
+		return err
+	}
+	if err := o.writer.unmodified(ctx, old, "updated"); err != nil {
+		return err
+	}
+	if err := o.writer.generate(o.newRow); err != nil {
+		return err
+	}
+	if err := o.pass(o.policies, o.newRow, false); err != nil {
+		return err
+	}
+	if err := o.writer.check(ctx, o.newRow); err != nil {
+		return err
+	}
+	if err := o.writer.update(ctx, old, o.newRow); err != nil {
+		return err
+	}
+	if err := o.triggers.written(catalog.TriggerUpdate, old, o.newRow); err != nil {
+		return err
+	}
+	copy(o.full[width:], row[width:])
+	return o.changed(ctx, o.full)
+}
+
+// divided describes how workers update.
+func (o *update) divided() divided {
+	if o.feed == nil {
+		return divided{}
+	}
+	o.feed.sink = func(row types.Row) error { return o.take(o.ex.ev.Ctx, row) }
+	return divided{feed: o.feed, part: o.part, absorb: func(_ context.Context, from part) error { return o.absorb(&from.(*update).modify) }}
+}
+
+// part updates a part of the rows in a worker's execution.
+func (o *update) part(ex *execution) (part, error) {
+	input, err := ex.build(o.node.Input)
+	if err != nil {
+		return nil, err
+	}
+	w := newUpdate(ex, input, o.node).(*update)
+	w.writer.sink.direct = false
+	return w, nil
 }
 
 // rowSet contains the primary keys of the rows that a statement has processed. A nil set is empty.

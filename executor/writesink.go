@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -141,6 +142,18 @@ func (s *writeSink) book(n int64) error {
 		return err
 	}
 	s.held += n
+	return nil
+}
+
+// absorb takes over what another sink of the same table has deferred. Keys in few ascending runs, as those of parts of a scan are, are
+// brought into order: the transaction need not sort them.
+func (s *writeSink) absorb(from *writeSink) error {
+	if err := s.book(from.held); err != nil {
+		return err
+	}
+	s.deletes = mergeRuns(s.deletes, from.deletes, bytes.Compare)
+	s.stores = mergeRuns(s.stores, from.stores, func(a, b store) int { return bytes.Compare(a.key, b.key) })
+	from.deletes, from.stores = nil, nil
 	return nil
 }
 

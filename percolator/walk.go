@@ -15,8 +15,8 @@ const countPages = 8
 // Walk is what Reader.Walk does with the pairs.
 type Walk struct {
 	KeysOnly bool
-	// Pair is called with every pair; key and value are valid until it returns. It must not use the reader. Pairs of keys that are
-	// locked come out of order. Nil: the pairs are only counted.
+	// Pair is called with every pair; key and value are valid until it returns. It must not read; it may write, which the walk does not
+	// show. Pairs of keys that are locked come out of order. Nil: the pairs are only counted.
 	Pair func(key, value []byte) error
 	// Rest, if given, is called between two pages with what is left of the span at hand. The walk goes on with the span that it
 	// returns: the same, or a first part of it, which may be empty.

@@ -536,9 +536,10 @@ func (x *explainer) describeChange(n Node) string {
 		for i, ord := range n.Changed {
 			parts[i] = n.Table.Columns[ord].Name + " = " + x.print(n.Set[ord])
 		}
-		return "Update " + n.Table.Name + " set " + strings.Join(parts, ", ") + x.returning(n.Returning)
+		return "Update " + n.Table.Name + " set " + strings.Join(parts, ", ") + x.returning(n.Returning) +
+			workers(n.Workers(x.opts.Parallel))
 	case *Delete:
-		return "Delete " + n.Table.Name + x.returning(n.Returning)
+		return "Delete " + n.Table.Name + x.returning(n.Returning) + workers(n.Workers(x.opts.Parallel))
 	case *Merge:
 		return x.merge(n)
 	case *InsteadOf:

@@ -76,9 +76,9 @@ func (p *Plan) deferWrites() {
 		case *Insert:
 			n.Direct, n.Gather = false, false
 		case *Update:
-			n.Direct = false
+			n.Direct, n.Feed = false, Feed{}
 		case *Delete:
-			n.Direct = false
+			n.Direct, n.Feed = false, Feed{}
 		} // MERGE always waits.
 	}
 }

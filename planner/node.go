@@ -464,6 +464,7 @@ type (
 		References *References       // nil: foreign keys require nothing
 		Indexed    *IndexExprs       // nil: its indexes compute nothing
 		Generated  []GeneratedColumn // computed in the new row
+		Feed
 		// Direct and LockedBelow are as for Delete.
 		Direct, LockedBelow bool
 		// Parts are as for Insert. The last column of Input and Returning is the OID of the partition then.
@@ -493,6 +494,7 @@ type (
 		References *References   // nil: foreign keys require nothing
 		Indexed    *IndexExprs   // nil: its indexes compute nothing
 		Parts      *Parts        // as for Update
+		Feed
 		// Direct: no later read of the statement can return a row that it has written.
 		Direct bool
 		// LockedBelow: Input locks its row, see PointGet.LockFirst.

@@ -58,6 +58,12 @@ func (p Parallelism) ofOrdered(f Feed, in Node) int {
 	return p.of(f, in)
 }
 
+// Workers returns how many goroutines read and change rows beside the session's own; 0: none.
+func (n *Update) Workers(p Parallelism) int { return p.of(n.Feed, n.Input) }
+
+// Workers returns how many goroutines read rows to be deleted beside the session's own; 0: none.
+func (n *Delete) Workers(p Parallelism) int { return p.of(n.Feed, n.Input) }
+
 // Workers returns how many goroutines compute the aggregate beside the session's own; 0: none.
 func (n *Aggregate) Workers(p Parallelism) int {
 	if n.Input.Estimate().Rows < parallelGroup*n.Kept && p.SetupCost > 0 {
@@ -149,6 +155,33 @@ func (n *HashJoin) setFeed() {
 	n.Build = feedOf(n.Right)
 	n.Build.Fed = n.Build.Fed && n.Kind != FullJoin && allSafe(n.RightKeys, true)
 	n.Build.Parallel = n.Build.Parallel && n.Build.Fed && allSafe(n.RightKeys, false)
+}
+
+// setFeed sets how an UPDATE takes its rows: in any order if each row makes its new one, and nothing else is done with either.
+func (n *Update) setFeed() {
+	n.Feed = Feed{}
+	if n.Returning != nil || n.Observed != nil || n.Triggers != nil || n.References != nil || n.Indexed != nil || n.Parts != nil ||
+		n.Bound != nil || len(n.Policies)+len(n.Views)+len(n.Generated) > 0 || !n.Input.Properties().EachRowOnce {
+		return
+	}
+	n.Feed = feedOf(n.Input)
+	n.Fed = n.Fed && allSafe(n.Set, true)
+	n.Parallel = n.Parallel && n.Fed && allSafe(n.Set, false)
+	for i := range n.Checks {
+		n.Fed = n.Fed && safe(n.Checks[i].Cond, true)
+		n.Parallel = n.Parallel && n.Fed && safe(n.Checks[i].Cond, false)
+	}
+}
+
+// setFeed sets how a DELETE takes its rows: in any order if nothing else is done with them.
+func (n *Delete) setFeed() {
+	n.Feed = Feed{}
+	if n.Returning != nil || n.Observed != nil || n.Triggers != nil || n.References != nil || n.Indexed != nil || n.Parts != nil ||
+		!n.Input.Properties().EachRowOnce {
+		return
+	}
+	n.Feed = feedOf(n.Input)
+	n.Parallel = n.Parallel && n.Fed
 }
 
 func feedOf(in Node) Feed {

@@ -87,9 +87,11 @@ func setProperties(n Node, alone bool) {
 	case *Update:
 		n.Direct = writesDirectly(n.Input, n.Returning) && !readsInPolicies(n.Policies) && !readsInViews(n.Views)
 		n.LockedBelow = locksItsRow(n.Input)
+		n.setFeed()
 	case *Delete:
 		n.Direct = writesDirectly(n.Input, n.Returning)
 		n.LockedBelow = locksItsRow(n.Input)
+		n.setFeed()
 	}
 }
 
