@@ -321,6 +321,12 @@ func (r *run) attachable(ctx context.Context, t, parent *catalog.TableDescriptor
 	if t.IsPartition() {
 		return pgerror.New(pgerror.WrongObjectType, "%q is already a partition", t.Name)
 	}
+	for i := range t.Triggers {
+		if g := &t.Triggers[i]; g.Row && (g.OldTable != "" || g.NewTable != "") {
+			return pgerror.New(pgerror.FeatureNotSupported, "trigger \"%s\" prevents table \"%s\" from becoming a partition", g.Name, t.Name).
+				WithDetail("ROW triggers with transition tables are not supported on partitions.")
+		}
+	}
 	above, err := catalog.PartitionAncestors(ctx, r.r, parent)
 	if err != nil {
 		return err

@@ -434,8 +434,15 @@ func (r *run) carryBelow(ctx context.Context, id uint64, oid uint32) error {
 	if err != nil || !t.IsPartitioned() {
 		return err
 	}
-	for _, part := range t.Partitioning.Partitions {
-		if err := r.carryIndex(ctx, t, t.IndexByOID(oid), part); err != nil {
+	for _, id := range t.Partitioning.Partitions {
+		part, err := r.r.RelationByID(ctx, id)
+		if err != nil {
+			return err
+		}
+		if part.PartOfIndex(oid) != nil {
+			continue
+		}
+		if err := r.carryIndex(ctx, t, t.IndexByOID(oid), id); err != nil {
 			return err
 		}
 	}

@@ -145,8 +145,9 @@ func (r *run) trigger(ctx context.Context, t *catalog.TableDescriptor, n *ast.Cr
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "TRUNCATE FOR EACH ROW triggers are not supported")
 	}
 	switch {
-	case len(n.Transition) > 0 && t.IsPartitioned():
-		return nil, pgerror.Unsupported("a trigger with transition tables of a partitioned table", "Create it for each partition.")
+	case len(n.Transition) > 0 && t.IsPartitioned() && g.Row:
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "\"%s\" is a partitioned table", t.Name).
+			WithDetail("ROW triggers with transition tables are not supported on partitioned tables.")
 	case len(n.Transition) > 0 && t.PartitionOf != nil && g.Row:
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "ROW triggers with transition tables are not supported on partitions")
 	}

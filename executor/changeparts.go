@@ -93,17 +93,7 @@ func (o *changeParts) written(ctx context.Context, row types.Row, t *catalog.Tab
 func (o *changeParts) Close() error {
 	o.gathered.release()
 	o.locker.release()
-	for _, l := range o.parts.leaves {
-		if l == nil {
-			continue
-		}
-		if l.conflict != nil {
-			l.conflict.release()
-		}
-		l.writer.sink.discard()
-		l.seen.release()
-		l.triggers.release()
-	}
+	o.parts.release()
 	return o.modify.Close()
 }
 

@@ -97,6 +97,11 @@ func (g *triggers) written(event catalog.TriggerEvents, old, new types.Row) erro
 	if g == nil {
 		return nil
 	}
+	if g.above != nil {
+		if err := g.above(event, old, new); err != nil {
+			return err
+		}
+	}
 	if g.names {
 		if err := g.note(event, old, false); err != nil {
 			return err

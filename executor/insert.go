@@ -41,6 +41,9 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (Operator, erro
 	if o.triggers = newTriggers(ex, n.Table, n.Triggers, catalog.TriggerInsert); o.triggers != nil && n.OnConflict != nil && n.OnConflict.DoUpdate {
 		o.triggers.events = append(o.triggers.events, catalog.TriggerUpdate)
 	}
+	if o.triggers != nil {
+		o.triggers.bound = n.Bound
+	}
 	if n.OnConflict != nil && !n.Direct && !ex.together {
 		w.sink.pending = map[string][]byte{}
 	}

@@ -36,6 +36,7 @@ func (in *Inserter) Divide(plan *planner.Parts) {
 		return
 	}
 	in.m.begin(&in.ex, nil, in.writer, nil)
+	in.m.triggers = in.triggers
 	in.parts = newParts(&in.m, in.writer.table, plan)
 	in.parts.once = true
 	in.parts.tune = func(w *tableWriter, _ *planner.Leaf) {
@@ -47,7 +48,12 @@ func (in *Inserter) Divide(plan *planner.Parts) {
 }
 
 // Confine makes the inserter refuse rows that do not belong to the table, which is a partition.
-func (in *Inserter) Confine(bound *planner.PartitionCheck) { in.writer.bound = bound }
+func (in *Inserter) Confine(bound *planner.PartitionCheck) {
+	in.writer.bound = bound
+	if in.triggers != nil {
+		in.triggers.bound = bound
+	}
+}
 
 // Generate makes the inserter compute generated columns.
 func (in *Inserter) Generate(columns []planner.GeneratedColumn) { in.writer.generated = columns }
@@ -65,6 +71,7 @@ func (in *Inserter) Fire(g *planner.Triggers) {
 	if in.triggers = newTriggers(&in.ex, in.writer.table, g, catalog.TriggerInsert); in.triggers != nil {
 		in.triggers.sink = &in.writer.sink
 	}
+	in.m.triggers = in.triggers
 }
 
 // Begin executes the triggers before the statement.
@@ -113,7 +120,6 @@ func (in *Inserter) Flush(ctx context.Context) error {
 	if in.parts == nil {
 		in.m.writer = in.writer
 	}
-	in.m.triggers = in.triggers
 	if err := in.m.write(ctx); err != nil {
 		return err
 	}

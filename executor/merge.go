@@ -17,6 +17,7 @@ type merge struct {
 	locker rowLocker
 	node   *planner.Merge
 	newRow types.Row
+	parts  *parts // of a partitioned table
 }
 
 func newMerge(ex *execution, input Operator, n *planner.Merge) *merge {
@@ -33,7 +34,12 @@ func newMerge(ex *execution, input Operator, n *planner.Merge) *merge {
 	}
 	o.init(ex, input, w, nil)
 	o.triggers = newTriggers(ex, n.Table, n.Triggers, mergeEvents(n)...)
-	o.seen = newRowSet(w)
+	if n.Parts == nil {
+		o.seen = newRowSet(w)
+		return o
+	}
+	o.parts = newParts(&o.modify, n.Table, n.Parts)
+	o.locker.parts = n.Parts
 	return o
 }
 
@@ -42,6 +48,7 @@ const doNothing = "DO NOTHING"
 
 func (o *merge) Close() error {
 	o.locker.release()
+	o.parts.release()
 	return o.modify.Close()
 }
 
@@ -64,7 +71,11 @@ func (o *merge) run(ctx context.Context) error {
 		if a == nil || a.Action == doNothing {
 			continue
 		}
-		done, err := o.act(ctx, a, row)
+		act := o.act
+		if o.parts != nil {
+			act = o.actOnPart
+		}
+		done, err := act(ctx, a, row)
 		if err != nil {
 			return err
 		}
@@ -111,8 +122,7 @@ func (o *merge) act(ctx context.Context, a *planner.MergeAction, row types.Row) 
 			return false, err
 		}
 		if again {
-			return false, pgerror.New(pgerror.CardinalityViolation, "MERGE command cannot affect row a second time").
-				WithHint("Ensure that not more than one source row matches any one target row.")
+			return false, mergedTwice()
 		}
 		if err := o.passTarget(a.Policies, old); err != nil {
 			return false, err
@@ -164,6 +174,50 @@ func (o *merge) act(ctx context.Context, a *planner.MergeAction, row types.Row) 
 		return false, err
 	}
 	return true, o.triggers.written(event, old, o.newRow)
+}
+
+func mergedTwice() error {
+	return pgerror.New(pgerror.CardinalityViolation, "MERGE command cannot affect row a second time").
+		WithHint("Ensure that not more than one source row matches any one target row.")
+}
+
+// actOnPart is act for a partitioned table.
+func (o *merge) actOnPart(ctx context.Context, a *planner.MergeAction, row types.Row) (done bool, err error) {
+	var l *leaf
+	if a.Matched {
+		if l, err = o.parts.of(row[len(row)-1], row); err != nil {
+			return false, err
+		}
+		if again, err := l.repeated(l.old); again || err != nil {
+			if err == nil {
+				err = mergedTwice()
+			}
+			return false, err
+		}
+		if err := o.passTarget(a.Policies, row[:len(o.newRow)]); err != nil {
+			return false, err
+		}
+	}
+	if a.Action == "DELETE" {
+		return l.remove(ctx)
+	}
+	if err := o.ex.evalAll(a.Row, row, o.newRow); err != nil {
+		return false, err
+	}
+	if err := o.pass(a.Policies, o.newRow, false); err != nil {
+		return false, err
+	}
+	written := false
+	o.parts.report = func(context.Context, types.Row, *catalog.TableDescriptor) error {
+		written = true
+		return nil
+	}
+	if a.Matched {
+		err = o.parts.update(ctx, l, o.newRow)
+	} else {
+		err = o.parts.insert(ctx, o.newRow)
+	}
+	return written, err
 }
 
 // passTarget returns 42501 unless the policies let a row of the target be changed.

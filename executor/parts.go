@@ -22,6 +22,7 @@ type parts struct {
 	report func(ctx context.Context, row types.Row, t *catalog.TableDescriptor) error
 	row    types.Row
 	once   bool // the input has each row once
+	moving bool // a row is between two leaves
 }
 
 // leaf writes one leaf.
@@ -50,9 +51,7 @@ func (p *parts) leaf(i int) (*leaf, error) {
 	}
 	l := &leaf{plan: plan, row: make(types.Row, len(plan.Table.Columns)), old: make(types.Row, len(plan.Table.Columns))}
 	l.begin(ex, nil, w, nil)
-	if l.triggers = newTriggers(ex, plan.Table, plan.Triggers); l.triggers != nil {
-		l.triggers.sink = &w.sink
-	}
+	p.prepareTriggers(l)
 	l.report = func(ctx context.Context, row types.Row) error { return p.written(ctx, l, row) }
 	if plan.OnConflict != nil {
 		var err error
@@ -70,17 +69,74 @@ func (p *parts) leaf(i int) (*leaf, error) {
 	return l, nil
 }
 
+// prepareTriggers makes what executes the triggers of a leaf, and collects its rows for those of the partitioned table that name them.
+func (p *parts) prepareTriggers(l *leaf) {
+	plan, above := l.plan.Triggers, p.m.triggers
+	if plan == nil && above != nil && above.names {
+		plan = &planner.Triggers{}
+	}
+	l.triggers = newTriggers(p.m.ex, l.plan.Table, plan)
+	if l.triggers == nil {
+		return
+	}
+	l.triggers.sink, l.triggers.bound = &l.writer.sink, l.plan.Bound
+	if above != nil && above.names {
+		l.triggers.above = func(event catalog.TriggerEvents, old, new types.Row) error { return p.collect(l, event, old, new) }
+	}
+}
+
+// collect notes what happens to a row of a leaf for the triggers of the partitioned table. A row that moves is updated.
+func (p *parts) collect(l *leaf, event catalog.TriggerEvents, old, new types.Row) error {
+	if p.moving {
+		event = catalog.TriggerUpdate
+	}
+	whole := make(types.Row, len(p.table.Columns))
+	for i, row := range []types.Row{old, new} {
+		if row == nil {
+			continue
+		}
+		l.toRoot(whole, row)
+		if err := p.m.triggers.note(event, whole, i == 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toRoot copies a row of the leaf to one of the partitioned table.
+func (l *leaf) toRoot(dst, row types.Row) {
+	for i, ord := range l.plan.ToRoot {
+		dst[i] = types.Null
+		if ord >= 0 {
+			dst[i] = row[ord]
+		}
+	}
+}
+
+// release forgets a run.
+func (p *parts) release() {
+	if p == nil {
+		return
+	}
+	for _, l := range p.leaves {
+		if l == nil {
+			continue
+		}
+		if l.conflict != nil {
+			l.conflict.release()
+		}
+		l.writer.sink.discard()
+		l.seen.release()
+		l.triggers.release()
+	}
+}
+
 // written reports a row of a leaf.
 func (p *parts) written(ctx context.Context, l *leaf, row types.Row) error {
 	if p.report == nil {
 		return nil
 	}
-	for i, ord := range l.plan.ToRoot {
-		p.row[i] = types.Null
-		if ord >= 0 {
-			p.row[i] = row[ord]
-		}
-	}
+	l.toRoot(p.row[:len(p.row)-1], row)
 	p.row[len(p.row)-1] = types.Int(int64(l.plan.Table.OID()))
 	return p.report(ctx, p.row, l.plan.Table)
 }
@@ -219,6 +275,8 @@ func (p *parts) move(ctx context.Context, l *leaf) error {
 	if ok, err := l.triggers.before(ctx, catalog.TriggerDelete, l.old, nil); !ok || err != nil {
 		return err
 	}
+	p.moving = true
+	defer func() { p.moving = false }()
 	if err := l.writer.moveOut(ctx, l.old, l.row, p.table); err != nil {
 		return err
 	}

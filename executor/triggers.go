@@ -51,6 +51,10 @@ type triggers struct {
 	writes bool                    // there are triggers before rows
 	sink   *writeSink              // of the statement's changes of the table
 	settle func(ctx context.Context) error
+	// bound is the condition of rows of the table, a partition: triggers of a partitioned table before INSERT must not break it. nil: not checked.
+	bound *planner.PartitionCheck
+	// above takes what happens to rows of a partition, for the triggers of the partitioned table; nil: these name no rows.
+	above func(event catalog.TriggerEvents, old, new types.Row) error
 }
 
 // The columns of the queue before those of the rows.
@@ -233,6 +237,20 @@ func (g *triggers) before(ctx context.Context, event catalog.TriggerEvents, old,
 		for j, ord := range g.fields {
 			new[ord] = fields[j]
 		}
+		if event == catalog.TriggerInsert && t.Inherited != 0 {
+			if err := g.requireStay(t, new); err != nil {
+				return false, err
+			}
+		}
 	}
 	return true, nil
+}
+
+// requireStay fails if a trigger of a partitioned table has changed a row so that it does not belong to the partition any more.
+func (g *triggers) requireStay(t *planner.Trigger, row types.Row) error {
+	if ok, err := g.bound.Holds(&g.ex.ev, row); ok || err != nil {
+		return err
+	}
+	return pgerror.New(pgerror.FeatureNotSupported, "moving row to another partition during a BEFORE FOR EACH ROW trigger is not supported").
+		WithDetail("Before executing trigger \"%s\", row was to be in partition \"%s.%s\".", t.Name, g.table.Schema, g.table.Name)
 }

@@ -186,8 +186,14 @@ func (p *physical) appendParts(s *scanRel, a ask) pnode {
 // appendPart plans the read of one leaf, whose row is precisely the columns ids.
 func (p *physical) appendPart(s *scanRel, leaf *catalog.TableDescriptor, a ask, ids []int) pnode {
 	part := p.partOf(s, leaf)
+	origin := &expr.Const{Value: types.Int(int64(leaf.OID())), Typ: types.TOid}
 	for _, c := range s.conds {
-		part.conds = append(part.conds, expr.Clone(c))
+		part.conds = append(part.conds, expr.Rewrite(c, func(x expr.Scalar) expr.Scalar {
+			if col, ok := x.(*expr.Column); ok && s.origin > 0 && col.ID == s.origin {
+				return origin
+			}
+			return x
+		}))
 	}
 	in := p.scan(part, a)
 	if p.err != nil || equalInts(in.cols, ids) {
@@ -197,7 +203,7 @@ func (p *physical) appendPart(s *scanRel, leaf *catalog.TableDescriptor, a ask, 
 	for i, id := range ids {
 		switch {
 		case id == s.origin && s.origin > 0:
-			exprs[i] = &expr.Const{Value: types.Int(int64(leaf.OID())), Typ: types.TOid}
+			exprs[i] = origin
 		case indexOf(in.cols, id) < 0: // The hidden key of another leaf.
 			exprs[i] = expr.NewNull(p.b.cols[id].Type)
 		default:

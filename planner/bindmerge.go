@@ -70,9 +70,6 @@ func (b *binder) mergeTarget(name ast.TableName) (*changeTarget, error) {
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot execute MERGE on relation \"%s\"", t.Name).
 			WithDetail("This operation is not supported for %s.", kind)
 	}
-	if t.IsPartitioned() {
-		return nil, pgerror.Unsupported("MERGE into a partitioned table", "Use INSERT with ON CONFLICT, UPDATE and DELETE.").At(int(name.Pos))
-	}
 	if err := requireWritable(t, name); err != nil {
 		return nil, err
 	}
@@ -263,24 +260,19 @@ func (p *physical) merge(c *change) Node {
 	if p.err != nil {
 		return in.node
 	}
-	c.changed = withGenerated(c.table, c.changed)
-	n := &Merge{Table: c.table, Input: in.node, Bound: p.partitionCheck(c.scan), Changed: c.changed, Checks: p.checks(c.table, c.scan), Indexed: p.indexExprs(c.table, c.scan)}
+	n := &Merge{Table: c.table, Input: in.node}
 	n.Key = c.table.Ordinal(c.table.Primary.Columns[0].ColumnID)
 	events := catalog.TriggerEvents(0)
 	for i := range c.actions {
 		events |= map[string]catalog.TriggerEvents{"INSERT": catalog.TriggerInsert, "UPDATE": catalog.TriggerUpdate, "DELETE": catalog.TriggerDelete}[c.actions[i].action]
 	}
-	if n.Triggers = p.triggers(c.table, events, c.changed); n.Triggers != nil {
-		n.Changed = n.Triggers.changedBy(c.table, c.changed)
-		c.changed = n.Changed
+	if c.table.IsPartitioned() {
+		n.Changed = c.changed
+		n.Triggers = p.statementTriggers(c, events, c.changed)
+		n.Parts = p.parts(c, events, c.changed)
+	} else {
+		p.mergeRules(c, n, events)
 	}
-	n.Generated = p.generated(c.table, c.scan)
-	n.Observed = observed(c.table, c.changed)
-	inserts, deletes := false, false
-	for i := range c.actions {
-		inserts, deletes = inserts || c.actions[i].action == "INSERT", deletes || c.actions[i].action == "DELETE"
-	}
-	n.References = p.references(c.table, c.changed, inserts, deletes)
 	for i := range c.actions {
 		a := &c.actions[i]
 		p.rewriteAllIn(a.conds)
@@ -292,4 +284,17 @@ func (p *physical) merge(c *change) Node {
 	}
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	return n
+}
+
+// mergeRules binds what a table requires of the rows that a MERGE writes.
+func (p *physical) mergeRules(c *change, n *Merge, events catalog.TriggerEvents) {
+	c.changed = withGenerated(c.table, c.changed)
+	n.Bound, n.Changed, n.Checks, n.Indexed = p.partitionCheck(c.scan), c.changed, p.checks(c.table, c.scan), p.indexExprs(c.table, c.scan)
+	if n.Triggers = p.triggers(c.table, events, c.changed); n.Triggers != nil {
+		n.Changed = n.Triggers.changedBy(c.table, c.changed)
+		c.changed = n.Changed
+	}
+	n.Generated = p.generated(c.table, c.scan)
+	n.Observed = observed(c.table, c.changed)
+	n.References = p.references(c.table, c.changed, events&catalog.TriggerInsert != 0, events&catalog.TriggerDelete != 0)
 }

@@ -65,7 +65,7 @@ func (p *physical) parts(c *change, events catalog.TriggerEvents, assigned []int
 	if p.err != nil {
 		return out
 	}
-	out.Moves = events&catalog.TriggerUpdate != 0 && events&catalog.TriggerInsert == 0 && p.readsKey(tree, c.table, assigned)
+	out.Moves = events&catalog.TriggerUpdate != 0 && c.conflict == nil && p.readsKey(tree, c.table, assigned)
 	if out.Moves {
 		events |= catalog.TriggerInsert | catalog.TriggerDelete
 	}

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
@@ -44,9 +46,6 @@ func (k *CursorKey) value(params types.Row, env *builtin.Env) (types.Datum, erro
 
 // currentRow binds WHERE CURRENT OF as the comparison of the target's primary key with that of the cursor's row.
 func (b *binder) currentRow(e *ast.CurrentOf, scan *scanRel) ([]expr.Scalar, error) {
-	if scan.table.IsPartitioned() {
-		return nil, pgerror.Unsupported("WHERE CURRENT OF over a partitioned table", "Name the row by its key.").At(int(e.Pos))
-	}
 	var conds []expr.Scalar
 	param := 0
 	if b.opts.Variables != nil {
@@ -58,17 +57,28 @@ func (b *binder) currentRow(e *ast.CurrentOf, scan *scanRel) ([]expr.Scalar, err
 			param = b.variableInput(v, int(e.Pos)).Param
 		}
 	}
-	for i, ord := range keyOrdinals(scan.table) {
-		t := scan.table.Columns[ord].Type
+	for i, id := range b.positionColumns(scan) {
 		b.currentOf = append(b.currentOf, CursorKey{Cursor: e.Cursor, Param: param, Table: scan.table, Column: i})
-		in := &expr.Input{Index: -1, Cursor: len(b.currentOf), Typ: t}
-		cond, err := b.operator("=", b.column(scan.cols[ord], 0), in, int(e.Pos))
+		in := &expr.Input{Index: -1, Cursor: len(b.currentOf), Typ: b.cols[id].Type}
+		cond, err := b.operator("=", b.column(id, 0), in, int(e.Pos))
 		if err != nil {
 			return nil, err
 		}
 		conds = append(conds, cond)
 	}
 	return conds, nil
+}
+
+// positionColumns lists the columns that name a row of a scan: those of the primary key and, of a partitioned table, the partition.
+func (b *binder) positionColumns(scan *scanRel) []int {
+	var ids []int
+	for _, ord := range keyOrdinals(scan.table) {
+		ids = append(ids, scan.cols[ord])
+	}
+	if scan.table.IsPartitioned() {
+		ids = append(ids, scan.originColumn(b))
+	}
+	return ids
 }
 
 // keyOrdinals returns the places of the columns of the primary key, a hidden one included.
@@ -88,19 +98,16 @@ func (b *binder) cursorPositions(q *query) []Position {
 	}
 	scans, _ := positioned(q.root)
 	visible := len(q.cols)
-	available := outputSet(q.root)
 	var out []Position
 	for _, s := range scans {
-		if s.table.IsPartitioned() {
-			return nil
-		}
-		ordinals := keyOrdinals(s.table)
-		p := Position{Table: s.table.ID, At: len(q.cols) - visible, Width: len(ordinals)}
-		for _, ord := range ordinals {
-			if !available.has(s.cols[ord]) {
+		columns := b.positionColumns(s)
+		available := outputSet(q.root)
+		p := Position{Table: s.table.ID, At: len(q.cols) - visible, Width: len(columns)}
+		for _, id := range columns {
+			if !available.has(id) {
 				return nil
 			}
-			q.cols = append(q.cols, outCol{id: s.cols[ord], name: s.table.Columns[ord].Name})
+			q.cols = append(q.cols, outCol{id: id, name: b.cols[id].Name})
 		}
 		out = append(out, p)
 	}
@@ -141,5 +148,8 @@ func simpleScan(n Node) bool {
 		return false
 	}
 	children := n.Children()
+	if _, parts := n.(*Append); parts {
+		return !slices.ContainsFunc(children, func(in Node) bool { return !simpleScan(in) })
+	}
 	return len(children) == 0 || len(children) == 1 && simpleScan(children[0])
 }

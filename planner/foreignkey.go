@@ -357,7 +357,8 @@ func (p *physical) bindActions(k *ForeignKey) {
 			return
 		}
 		k.Values = append(k.Values, p.compile(x, cols))
-		d, err := p.b.defaultOf(k.Child, ord)
+		declared := k.Declared.Table
+		d, err := p.b.defaultOf(declared, declared.Ordinal(k.Declared.Key.Columns[i]))
 		if err != nil {
 			p.fail(err)
 			return

@@ -516,6 +516,7 @@ type (
 		References *References       // nil: foreign keys require nothing
 		Indexed    *IndexExprs       // nil: its indexes compute nothing
 		Bound      *PartitionCheck   // of the new row; nil: the table is no partition
+		Parts      *Parts            // as for Update
 	}
 )
 

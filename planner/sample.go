@@ -21,9 +21,6 @@ const (
 // REPEATABLE the same rows are kept as long as they are the same; without it the seed is another one in each statement. percodb has no pages
 // of rows, so that SYSTEM chooses row by row, as BERNOULLI does.
 func (b *binder) sample(sc *scope, s *scanRel, input rel, t *ast.Sample) (rel, error) {
-	if s.table.IsPartitioned() {
-		return nil, pgerror.Unsupported("TABLESAMPLE of a partitioned table", "Sample its partitions.").At(int(t.Pos))
-	}
 	method := t.Method[len(t.Method)-1]
 	if len(t.Method) == 2 && t.Method[0] != "pg_catalog" || method != "bernoulli" && method != "system" {
 		return nil, pgerror.New(pgerror.UndefinedObject, "tablesample method %s does not exist", method).At(int(t.Pos))
@@ -45,6 +42,9 @@ func (b *binder) sample(sc *scope, s *scanRel, input rel, t *ast.Sample) (rel, e
 	args := []expr.Scalar{percent, seed}
 	for _, ord := range sampleKey(s.table) {
 		args = append(args, b.column(s.cols[ord], 0))
+	}
+	if s.table.IsPartitioned() { // Rows of two partitions may have one key, if that is hidden.
+		args = append(args, b.column(s.originColumn(b), 0))
 	}
 	fn := &builtin.Overload{Name: "tablesample_" + method, Ret: types.TBool, Volatility: builtin.Stable}
 	for _, a := range args {
