@@ -24,8 +24,11 @@ type SystemView interface {
 	InForce(ctx context.Context, r Resolver) (Resolver, error)
 	// ViewColumns returns the columns of tables and views that a view of r reads.
 	ViewColumns(ctx context.Context, r Resolver, view *TableDescriptor) ([]RelationColumns, error)
-	// ViewText is the query of a view of r as clients are shown it, in the pretty form or with all parentheses.
-	ViewText(ctx context.Context, r Resolver, view *TableDescriptor, pretty bool) (string, error)
+	// ViewText is the query of a view of r as clients are shown it, in the pretty form or with all parentheses. A select list continues in the
+	// next line beyond wrap columns; negative: it does not.
+	ViewText(ctx context.Context, r Resolver, view *TableDescriptor, pretty bool, wrap int) (string, error)
+	// ExprText is an expression as clients are shown it, in the pretty form or with all parentheses.
+	ExprText(ctx context.Context, r Resolver, e StoredExpr, pretty bool) (string, error)
 	// UpdatesOf returns by which commands a relation of r can be changed, or with column > 0 that column of it; triggers: by INSTEAD OF as well.
 	UpdatesOf(ctx context.Context, r Resolver, t *TableDescriptor, triggers bool, column int) (Updates, error)
 	// Settings lists all settings as the session sees them, by name (pg_settings).
@@ -186,4 +189,16 @@ type ObserverActivity struct {
 	RunsPerSecond float64
 	// LatencyP50 and LatencyP99 are the milliseconds from the commit of a change to that of its handling; 0: not known.
 	LatencyP50, LatencyP99 float64
+}
+
+// StoredExpr is an expression that the catalog stores.
+type StoredExpr struct {
+	Text string
+	// Table is that whose columns it may name, nil for none; Value the type of the value that the constraint of a domain checks.
+	Table *TableDescriptor
+	Value types.Type
+	// Trigger: it is the condition of a trigger of Table, over the rows old and new.
+	Trigger bool
+	// Type is that to which it is cast as an assignment would; the zero Type: its own.
+	Type types.Type
 }

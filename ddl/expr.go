@@ -67,8 +67,8 @@ func (r *run) bindText(ctx context.Context, t *catalog.TableDescriptor, text str
 
 // defaultText checks the default of a column and returns its text.
 func (r *run) defaultText(ctx context.Context, column string, e ast.Expr, target types.Type) (string, error) {
-	if _, null := e.(*ast.Null); null && !target.IsDomain() {
-		return "", nil // DEFAULT NULL is no default, but for a domain, whose own it replaces.
+	if _, null := e.(*ast.Null); null && !target.IsDomain() && target.Mod < 0 {
+		return "", nil // DEFAULT NULL is no default, but for a domain, whose own it replaces, and where PostgreSQL stores a cast to a modifier.
 	}
 	if at, found := columnIn(e); found {
 		return "", pgerror.New(pgerror.FeatureNotSupported, "cannot use column reference in DEFAULT expression").At(at)

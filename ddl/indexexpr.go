@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
@@ -82,11 +83,9 @@ func singular(err error) error {
 	return err
 }
 
-// storedText makes the text of an expression that an index stores, which must not depend on anything but the row. Texts of dates and times
-// are read now, in the session's time zone and style.
+// storedText makes the text of an expression that an index stores, which must not depend on anything but the row.
 func (r *run) storedText(ctx context.Context, t *catalog.TableDescriptor, e ast.Expr, bound expr.Scalar, mutable string) (*catalog.ExprText, error) {
 	var failed error
-	frozen := false
 	fixed := expr.Rewrite(expr.Clone(bound), func(x expr.Scalar) expr.Scalar {
 		p, ok := x.(*expr.Parse)
 		if !ok || failed != nil {
@@ -100,7 +99,6 @@ func (r *run) storedText(ctx context.Context, t *catalog.TableDescriptor, e ast.
 			failed = err
 			return x
 		}
-		frozen = frozen || readsTime(p.Typ)
 		return &expr.Const{Value: d, Typ: p.Typ}
 	})
 	if failed != nil {
@@ -110,33 +108,13 @@ func (r *run) storedText(ctx context.Context, t *catalog.TableDescriptor, e ast.
 		return nil, pgerror.New(invalidObjectDefinition, "%s", mutable)
 	}
 	text := &catalog.ExprText{SQL: r.pinned(e), Call: expr.IsCallForm(fixed)}
-	name := func(ordinal int) string { return t.Columns[ordinal].Name }
-	full, ok := expr.Deparse(fixed, name, false)
-	pretty, _ := expr.Deparse(fixed, name, true)
-	if !ok {
-		if frozen {
-			return nil, pgerror.Unsupported("an index with a text of a date or time in such an expression", "Write the value with a constructor, such as make_date.")
-		}
-		full, pretty = text.SQL, text.SQL
+	stored := catalog.StoredExpr{Text: text.SQL, Table: t}
+	var err error
+	if text.Full, err = planner.ExprDefinition(ctx, stored, r.r, r.Env, false); err != nil {
+		return nil, err
 	}
-	if frozen {
-		again, err := sql.ParseExpr(full)
-		if err != nil {
-			return nil, err
-		}
-		text.SQL = r.pinned(again)
-	}
-	text.Full, text.Pretty = full, pretty
-	return text, nil
-}
-
-// readsTime reports whether reading a text as a value of type t depends on the session's time zone or style of dates.
-func readsTime(t types.Type) bool {
-	if elem := t.Elem(); elem.Valid() {
-		return readsTime(elem)
-	}
-	t = t.Underlying()
-	return t.Category() == types.CategoryDateTime || t.Category() == types.CategoryRange
+	text.Pretty, err = planner.ExprDefinition(ctx, stored, r.r, r.Env, true)
+	return text, err
 }
 
 // immutableInput reports whether reading a text as a value of type t depends on the text alone.

@@ -304,6 +304,7 @@ func (sc *scope) aggregate(f builtin.FuncName, e *ast.Call) (expr.Scalar, error)
 	if err != nil {
 		return nil, err
 	}
+	sc.b.notes.call(e, append(slices.Clone(call.Direct), call.Args...))
 	owner := sc.ownerOf(deepest)
 	sc.b.touch(owner.depth)
 	pos := int(e.Pos)
@@ -544,6 +545,7 @@ func (sc *scope) setReturning(f builtin.FuncName, e *ast.Call) (expr.Scalar, err
 	if err != nil {
 		return nil, err
 	}
+	sc.b.notes.call(e, args)
 	for i := range sc.sel.sets {
 		// Equal calls run in lockstep and give the same values. In GROUP BY and ORDER BY they are one if volatile, too.
 		if sc.clause == "SELECT" && slices.ContainsFunc(args, expr.Volatile) {
@@ -710,6 +712,7 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	if err := b.rename(&item, t.Columns, alias, int(t.Pos)); err != nil {
 		return nil, err
 	}
+	b.notes.item(t, &item)
 	return r, sc.addItem(item)
 }
 
@@ -758,6 +761,7 @@ func (b *binder) tableFuncRel(sc *scope, f builtin.FuncName, t *ast.TableFunc) (
 	if err != nil {
 		return nil, nil, err
 	}
+	b.notes.call(t.Call, args)
 	item := b.setFuncItem(name, fn, args, t.Ordinality)
 	return item, item.cols, nil
 }

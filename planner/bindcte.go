@@ -277,6 +277,7 @@ func (b *binder) cteRef(sc *scope, d *cte, t *ast.TableRef, alias string) (rel, 
 	if err := b.renameDerived(&item, t.Columns, alias); err != nil {
 		return nil, err
 	}
+	b.notes.item(t, &item)
 	return root, sc.addItem(item)
 }
 

@@ -65,8 +65,8 @@ type binder struct {
 	scans       []*scanRel
 	shallow     bool           // views are read as if they were tables: nothing is planned
 	naming      *ast.ColumnRef // the name of a column that is being bound
-	// onExpr is told what an expression of the text was bound to; nil: nobody is.
-	onExpr func(*scope, ast.Expr, expr.Scalar)
+	// notes record how the text was bound, which is verbatim then; nil: they are not kept.
+	notes *bindNotes
 	// onName is told which column of a relation a name means; nil: nobody is.
 	onName  func(ref *ast.ColumnRef, t *catalog.TableDescriptor, ordinal int)
 	visited int64 // bytes not drawn yet

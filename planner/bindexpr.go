@@ -22,8 +22,8 @@ func (sc *scope) expr(e ast.Expr) (expr.Scalar, error) {
 	}
 	x, err := sc.bindExpr(e)
 	sc.b.leave()
-	if sc.b.onExpr != nil && err == nil {
-		sc.b.onExpr(sc, e, x)
+	if err == nil {
+		sc.b.notes.expr(sc, e, x)
 	}
 	return x, err
 }
@@ -148,6 +148,16 @@ func (b *binder) literal(e *ast.Literal) (expr.Scalar, error) {
 	return &expr.Const{Value: d, Typ: t}, at(err, int(e.Pos))
 }
 
+// negativeLiteral makes the constant that a minus before a number is for PostgreSQL's parser; nil if lit is no number.
+func (b *binder) negativeLiteral(lit *ast.Literal) (expr.Scalar, error) {
+	if lit.Kind == ast.LiteralString || lit.Kind == ast.LiteralBit || strings.HasPrefix(lit.Value, "-") {
+		return nil, nil
+	}
+	negative := *lit
+	negative.Value = "-" + lit.Value
+	return b.literal(&negative)
+}
+
 // param makes an input of $n.
 func (b *binder) param(e *ast.Param) (expr.Scalar, error) {
 	if len(b.inlining) > 0 {
@@ -253,6 +263,11 @@ func (sc *scope) unary(e *ast.Unary) (expr.Scalar, error) {
 	}
 	// -5 is a constant in PostgreSQL's grammar: what counts is that -2147483648 is an integer… it is
 	// not there either, being the negation of a bigint.
+	if lit, ok := e.X.(*ast.Literal); ok && sc.b.notes != nil && e.Op == "-" {
+		if x, err := sc.b.negativeLiteral(lit); x != nil || err != nil {
+			return x, err
+		}
+	}
 	x, err := sc.expr(e.X)
 	if err != nil {
 		return nil, err
@@ -337,6 +352,9 @@ func (b *binder) distinct(l, r expr.Scalar, not bool, pos int) (expr.Scalar, err
 	if err != nil {
 		return nil, err
 	}
+	if call, ok := eq.(*expr.Call); ok && b.notes != nil {
+		return &expr.IsDistinct{L: call.Args[0], R: call.Args[1], Not: not}, nil
+	}
 	c, ok := eq.(*expr.Compare)
 	if call, fails := eq.(*expr.Call); fails && call.Fn.Undetermined {
 		return nil, builtin.Undetermined("string comparison")
@@ -393,7 +411,11 @@ func (sc *scope) between(e *ast.Between) (expr.Scalar, error) {
 	if err != nil || !e.Symmetric {
 		return one, err
 	}
-	two, err := sc.b.betweenOne(expr.Clone(x), expr.Clone(hi), expr.Clone(lo), e.Not, int(e.Pos))
+	again := expr.Clone
+	if sc.b.notes != nil {
+		again = func(s expr.Scalar) expr.Scalar { return s }
+	}
+	two, err := sc.b.betweenOne(again(x), again(hi), again(lo), e.Not, int(e.Pos))
 	if err != nil {
 		return nil, err
 	}
@@ -413,7 +435,7 @@ func (b *binder) betweenOne(x, lo, hi expr.Scalar, not bool, pos int) (expr.Scal
 		return nil, err
 	}
 	second := x
-	if !isLeaf(x) {
+	if !isLeaf(x) && b.notes == nil {
 		second = expr.Clone(x)
 	}
 	high, err := b.operator(ops[1], second, hi, pos)
@@ -460,6 +482,9 @@ func (sc *scope) inList(e *ast.InList) (expr.Scalar, error) {
 }
 
 func (b *binder) inList(x expr.Scalar, list []expr.Scalar, e *ast.InList) (expr.Scalar, error) {
+	if b.notes != nil {
+		return b.verbatimInList(x, list, e)
+	}
 	if in, err := b.uniformInList(x, list, e); in != nil || err != nil {
 		return in, err
 	}
@@ -593,7 +618,7 @@ func (sc *scope) caseExpr(e *ast.Case) (expr.Scalar, error) {
 		if err != nil {
 			return nil, err
 		}
-		if subject = sc.b.textIfUnknown(x); !isLeaf(subject) {
+		if subject = sc.b.textIfUnknown(x); !isLeaf(subject) || sc.b.notes != nil {
 			out.Operand = subject
 			subject = &expr.CaseValue{Typ: subject.Type()}
 		}

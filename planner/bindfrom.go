@@ -140,6 +140,7 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.notes.item(t, &item)
 	return r, sc.addItem(item)
 }
 
@@ -270,6 +271,7 @@ func (b *binder) derivedTable(sc *scope, t *ast.DerivedTable) (rel, error) {
 	if err := b.renameDerived(&item, t.Columns, t.Alias); err != nil {
 		return nil, err
 	}
+	b.notes.item(t, &item)
 	return q.root, sc.addItem(item)
 }
 
@@ -353,6 +355,9 @@ func (b *binder) joinCondition(sc *scope, j *joinRel, t *ast.Join, first, middle
 	if t.Natural {
 		names = commonNames(sc.items[first:middle], sc.items[middle:])
 	}
+	if b.notes != nil {
+		b.notes.using[t] = names
+	}
 	if t.Natural || len(names) > 0 {
 		return b.joinUsing(sc, j, t, names, first, middle)
 	}
@@ -421,7 +426,7 @@ func (b *binder) joinUsing(sc *scope, j *joinRel, t *ast.Join, names []string, f
 		}
 		merged.cols = append(merged.cols, col)
 	}
-	common := nsItem{alias: t.UsingAlias, rel: true, unlockable: "a join", cols: merged.cols[:len(merged.cols):len(merged.cols)]}
+	common := nsItem{alias: t.UsingAlias, rel: true, merged: true, unlockable: "a join", cols: merged.cols[:len(merged.cols):len(merged.cols)]}
 	for _, side := range [][]nsCol{left, right} {
 		for _, c := range side {
 			if !taken[c.name] {

@@ -87,6 +87,7 @@ func (sc *scope) orderedSetCall(f builtin.FuncName, e *ast.Call) (*AggregateCall
 		return nil, 0, err
 	}
 	call := &AggregateCall{Func: fn, Direct: direct}
+	sc.b.notes.coerced(keys, ordered)
 	for i, it := range e.Within {
 		if err := requireOrder(ordered[i].Type(), startOf(it.Expr)); err != nil {
 			return nil, 0, err

@@ -63,6 +63,9 @@ func (b *binder) bindQuery(q *ast.Query, outer *scope, resolve bool) (*query, er
 	if err != nil {
 		return nil, err
 	}
+	if b.notes != nil {
+		b.notes.queries[q.Body] = out
+	}
 	if resolve {
 		b.resolveUnknowns(out)
 	}

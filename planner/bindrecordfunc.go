@@ -37,6 +37,7 @@ func (b *binder) recordFunc(sc *scope, f builtin.FuncName, t *ast.TableFunc) (re
 	if args[last], err = b.coerce(args[last], fn.Args[last], castImplicit, startOf(call.Args[last])); err != nil {
 		return nil, nil, err
 	}
+	b.notes.call(t.Call, args)
 	set := &setFuncRel{fn: fn, args: args, ordinality: t.Ordinality, name: f.Name}
 	for _, c := range columns {
 		set.cols = append(set.cols, b.newColumn(c.Name, c.Type))

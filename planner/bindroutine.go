@@ -63,6 +63,7 @@ func (sc *scope) routineCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, erro
 	if err != nil {
 		return nil, err
 	}
+	sc.b.notes.call(e, args)
 	if m.Routine.Set {
 		return sc.routineSet(call, args, int(e.Pos))
 	}
@@ -238,6 +239,7 @@ func (b *binder) routineTable(sc *scope, f builtin.FuncName, t *ast.TableFunc) (
 	if err != nil {
 		return nil, nil, err
 	}
+	b.notes.call(t.Call, args)
 	if call, err = b.defineColumns(call, t); err != nil {
 		return nil, nil, err
 	}

@@ -36,6 +36,13 @@ func (b *binder) rowOperator(name string, l, r []expr.Scalar, pos int) (expr.Sca
 		return &expr.And{Args: pairs}, nil
 	case op == expr.NE:
 		return &expr.Or{Args: pairs}, nil
+	case b.notes != nil:
+		rc := &expr.RowCompare{Op: op}
+		for _, p := range pairs {
+			args := p.(*expr.Call).Args
+			rc.L, rc.R = append(rc.L, args[0]), append(rc.R, args[1])
+		}
+		return rc, nil
 	case !plain:
 		return b.lexicographic(op, l, r, pairs, pos)
 	}

@@ -40,6 +40,7 @@ func (b *binder) rowsFrom(sc *scope, t *ast.RowsFrom) (rel, error) {
 	if err := b.rename(&item, t.Columns, alias, int(t.Pos)); err != nil {
 		return nil, err
 	}
+	b.notes.item(t, &item)
 	return f, sc.addItem(item)
 }
 

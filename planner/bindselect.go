@@ -56,7 +56,7 @@ func (b *binder) bindSelect(s *ast.Select, q *ast.Query, outer *scope) (*query, 
 			"Put it at the end of the outermost FROM: it holds for the whole statement.").At(startOf(s.AsOf))
 	}
 	sb := &selectBinder{b: b, s: s, q: q, sc: newScope(b, outer)}
-	sb.sc.sel = &sb.sel
+	sb.sc.sel, sb.sel.stmt = &sb.sel, s
 	for i := range s.Windows {
 		sb.sel.windows = append(sb.sel.windows, &windowDef{ast: &s.Windows[i].Window, name: s.Windows[i].Name})
 	}

@@ -190,7 +190,7 @@ func (sc *scope) quantified(e *ast.Quantified) (expr.Scalar, error) {
 		return sc.quantifiedRow(e, row)
 	}
 	op := expr.ParseCmpOp(e.Op)
-	if (op == expr.EQ && !e.All) || (op == expr.NE && e.All) {
+	if sc.b.notes == nil && (op == expr.EQ && !e.All || op == expr.NE && e.All) {
 		return sc.inOne(&ast.InSubquery{Pos: e.Pos, X: e.X, Query: e.Query, Not: op == expr.NE})
 	}
 	sub, q, err := sc.subquery(e.Query, false)
@@ -264,13 +264,18 @@ func (sc *scope) quantifiedArray(e *ast.Quantified) (expr.Scalar, error) {
 			return nil, err
 		}
 	}
-	column := &expr.Column{ID: -1, Ordinal: 0, Typ: elem, Name: "element"}
-	cond, err := b.operator(e.Op, &expr.CaseValue{Typ: x.Type()}, column, pos)
+	return b.quantifyArray(x, arr, e.Op, e.All, pos)
+}
+
+// quantifyArray makes X op ANY|ALL (array).
+func (b *binder) quantifyArray(x, arr expr.Scalar, op string, all bool, pos int) (expr.Scalar, error) {
+	column := &expr.Column{ID: -1, Ordinal: 0, Typ: arr.Type().Elem(), Name: "element"}
+	cond, err := b.operator(op, &expr.CaseValue{Typ: x.Type()}, column, pos)
 	if err != nil {
 		return nil, err
 	}
 	if cond.Type().OID != types.OIDBool {
 		return nil, pgerror.New(pgerror.WrongObjectType, "op ANY/ALL (array) requires operator to yield boolean").At(pos)
 	}
-	return &expr.Quantified{X: x, Array: arr, Cond: cond, All: e.All, Op: e.Op}, nil
+	return &expr.Quantified{X: x, Array: arr, Cond: cond, All: all, Op: op}, nil
 }

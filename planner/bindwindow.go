@@ -82,6 +82,7 @@ func (sc *scope) windowCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, error
 	if err != nil {
 		return nil, err
 	}
+	sc.b.notes.call(e, call.Args)
 	switch {
 	case sc.inWin:
 		return nil, pgerror.New(pgerror.WindowingError, "window function calls cannot be nested").At(pos)

@@ -85,7 +85,7 @@ func (b *binder) applyMod(e expr.Scalar, t types.Type, how castContext, pos int)
 	if t.Mod < 0 || e.Type().Same(t) {
 		return e, nil
 	}
-	if isNullConst(e) {
+	if isNullConst(e) && b.notes == nil {
 		return expr.NewNull(t), nil
 	}
 	c, ok := builtin.FindCast(e.Type(), t, how)
@@ -170,6 +170,9 @@ func (b *binder) fixTime(c *expr.Const, t types.Type) error {
 	elem := t
 	if t.IsArray() {
 		elem = t.Elem()
+	}
+	if rt := elem.Ranges(); rt != nil {
+		elem = rt.Sub
 	}
 	switch elem.OID {
 	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval:
@@ -335,7 +338,7 @@ func (b *binder) plainOperator(op string, l, r expr.Scalar, pos int) (expr.Scala
 	if err != nil {
 		return nil, err
 	}
-	if from&builtin.System != 0 {
+	if from&builtin.System != 0 && b.notes == nil {
 		b.needOperator(op, l.Type(), r.Type())
 		if x, err := b.commonOperator(op, l, r, pos); x != nil || err != nil {
 			return x, err
@@ -352,6 +355,9 @@ func (b *binder) plainOperator(op string, l, r expr.Scalar, pos int) (expr.Scala
 	args := []expr.Scalar{l, r}
 	if err := b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err
+	}
+	if b.notes != nil {
+		return &expr.Call{Fn: fn, Args: args}, nil
 	}
 	return expr.NewCall(fn, args), nil
 }

@@ -37,6 +37,9 @@ func (b *binder) coerceToDomain(e expr.Scalar, t types.Type, how castContext, po
 	if err != nil {
 		return nil, err
 	}
+	if below, cast := x.(*expr.Cast); cast && x != e && b.notes != nil {
+		below.Implicit = true
+	}
 	c, ok := builtin.FindCast(below, t, castExplicit)
 	if !ok {
 		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", builtin.TypeName(e.Type()), builtin.TypeName(t)).At(pos)

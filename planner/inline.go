@@ -13,6 +13,9 @@ import (
 
 // inlineBody parses the body of a function that can be inlined, nil for any other: one in SQL whose body is a single SELECT.
 func (b *binder) inlineBody(call *builtin.RoutineCall) (*catalog.RoutineDescriptor, *ast.Query) {
+	if b.notes != nil {
+		return nil, nil
+	}
 	r := call.Routine
 	d := b.r.Routines().ByOID(r.OID)
 	if d == nil || r.Language != "sql" || d.SecurityDefiner || len(d.Config) > 0 || r.Kind != builtin.FunctionRoutine ||

@@ -87,6 +87,7 @@ type nsItem struct {
 	given         bool    // its columns are parameters
 	open          bool    // its columns may be named without one
 	sequence      bool    // it is the row of a sequence
+	merged        bool    // it is the columns that USING merges, by an alias
 	work          bool    // the reference of a recursive term to its own query
 	scan          *scanRel
 	query         *query                   // of a subquery or view
@@ -110,6 +111,7 @@ type nsCol struct {
 
 // selectState is the state of one SELECT while its expressions are bound.
 type selectState struct {
+	stmt *ast.Select
 	own  colSet // columns of its FROM
 	aggs []aggregation
 	sets []setProjection

@@ -54,8 +54,13 @@ func (v *systemView) ViewColumns(ctx context.Context, r catalog.Resolver, view *
 }
 
 // ViewText implements catalog.SystemView.
-func (v *systemView) ViewText(ctx context.Context, r catalog.Resolver, view *catalog.TableDescriptor, pretty bool) (string, error) {
-	return planner.ViewDefinition(ctx, view, r, v.env, pretty)
+func (v *systemView) ViewText(ctx context.Context, r catalog.Resolver, view *catalog.TableDescriptor, pretty bool, wrap int) (string, error) {
+	return planner.ViewDefinition(ctx, view, r, v.env, pretty, wrap)
+}
+
+// ExprText implements catalog.SystemView.
+func (v *systemView) ExprText(ctx context.Context, r catalog.Resolver, e catalog.StoredExpr, pretty bool) (string, error) {
+	return planner.ExprDefinition(ctx, e, r, v.env, pretty)
 }
 
 // UpdatesOf implements catalog.SystemView.

@@ -20,7 +20,7 @@ func formatNumber(v uint32) string { return strconv.FormatUint(uint64(v), 10) }
 
 // indexDefinition is the CREATE INDEX statement of an index. pretty leaves the table's schema out if the search path finds the table, and
 // parentheses that are not needed.
-func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, pretty bool) string {
+func (p *printer) indexDefinition(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, pretty bool) string {
 	var b strings.Builder
 	b.WriteString("CREATE ")
 	if isUnique(ix) {
@@ -28,7 +28,7 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 	}
 	table := keyword.QuoteIdent(t.Schema) + "." + keyword.QuoteIdent(t.Name)
 	if pretty {
-		table = relationName(ctx, r, t)
+		table = relationName(p.ctx, p.r, t)
 	}
 	if t.IsPartitioned() {
 		table = "ONLY " + table
@@ -38,12 +38,12 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(keyDefinition(t, c.ColumnID, pretty))
+		b.WriteString(p.keyDefinition(t, c.ColumnID, pretty))
 		if class := inverted.Class(c.Class); class != inverted.DefaultClass(t.ColumnByID(c.ColumnID).Type) {
 			b.WriteString(" " + keyword.QuoteIdent(c.Class))
 		}
 	}
-	b.WriteString(excludedKeys(r, t, ix, pretty, false))
+	b.WriteString(p.excludedKeys(t, ix, pretty, false))
 	for i := range ix.Columns {
 		if ix.Inverted != nil || ix.Exclude != nil {
 			break
@@ -52,7 +52,7 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 			b.WriteString(", ")
 		}
 		c := &ix.Columns[i]
-		b.WriteString(keyDefinition(t, c.ColumnID, pretty) + collateClause(r, t, c))
+		b.WriteString(p.keyDefinition(t, c.ColumnID, pretty) + collateClause(p.r, t, c))
 		if c.OpClass != "" {
 			b.WriteString(" " + keyword.QuoteIdent(c.OpClass))
 		}
@@ -74,9 +74,9 @@ func indexDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDe
 		b.WriteString(" WITH (" + optionList(ix.Options) + ")")
 	}
 	if ix.Where != nil {
-		b.WriteString(" WHERE " + exprText(ix.Where, pretty))
+		b.WriteString(" WHERE " + p.indexText(t, ix.Where, types.TBool, pretty))
 	}
-	return WithTextSearchNames(r, b.String())
+	return b.String()
 }
 
 // includeClause is INCLUDE of an index.
@@ -92,12 +92,12 @@ func includeClause(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) stri
 }
 
 // excludedKeys are the elements of EXCLUDE as keys of an index, with their operators if operators is set.
-func excludedKeys(r catalog.Resolver, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, pretty, operators bool) string {
+func (p *printer) excludedKeys(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, pretty, operators bool) string {
 	var list []string
 	for _, e := range ix.Exclude {
-		key := keyDefinition(t, e.ColumnID, pretty)
+		key := p.keyDefinition(t, e.ColumnID, pretty)
 		if e.Coll != nil {
-			key += collateClause(r, t, &catalog.IndexColumn{ColumnID: e.ColumnID, Coll: e.Coll})
+			key += collateClause(p.r, t, &catalog.IndexColumn{ColumnID: e.ColumnID, Coll: e.Coll})
 		}
 		if e.Class != "" {
 			key += " " + keyword.QuoteIdent(e.Class)
@@ -150,42 +150,35 @@ func optionList(options []string) string {
 	return strings.Join(out, ", ")
 }
 
-func exprText(x *catalog.ExprText, pretty bool) string {
-	if pretty {
-		return x.Pretty
-	}
-	return x.Full
-}
-
 // keyDefinition is a key of an index as CREATE INDEX takes it.
-func keyDefinition(t *catalog.TableDescriptor, id uint32, pretty bool) string {
+func (p *printer) keyDefinition(t *catalog.TableDescriptor, id uint32, pretty bool) string {
 	c := t.ColumnByID(id)
 	switch {
 	case c.Expr == nil:
 		return keyword.QuoteIdent(c.Name)
 	case c.Expr.Call:
-		return exprText(c.Expr, pretty)
+		return p.indexText(t, c.Expr, types.Type{}, pretty)
 	}
-	return "(" + exprText(c.Expr, pretty) + ")"
+	return "(" + p.indexText(t, c.Expr, types.Type{}, pretty) + ")"
 }
 
 // indexExpressions is pg_index.indexprs: the expressions that are keys. percodb keeps expressions as text.
-func indexExpressions(r catalog.Resolver, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) types.Datum {
+func (p *printer) indexExpressions(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) types.Datum {
 	var all []string
 	for _, id := range indexColumnIDs(ix) {
 		if c := t.ColumnByID(id); c.Expr != nil {
-			all = append(all, c.Expr.Full)
+			all = append(all, p.indexText(t, c.Expr, types.Type{}, false))
 		}
 	}
-	return optional(WithTextSearchNames(r, strings.Join(all, ", ")))
+	return optional(strings.Join(all, ", "))
 }
 
 // indexPredicate is pg_index.indpred.
-func indexPredicate(r catalog.Resolver, ix *catalog.IndexDescriptor) types.Datum {
+func (p *printer) indexPredicate(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) types.Datum {
 	if ix.Where == nil {
 		return types.Null
 	}
-	return text(WithTextSearchNames(r, ix.Where.Full))
+	return text(p.indexText(t, ix.Where, types.TBool, false))
 }
 
 // classOf is the operator class of a key.
@@ -213,12 +206,12 @@ func columnName(t *catalog.TableDescriptor, id uint32) string {
 }
 
 // constraintDefinition is a constraint as ADD CONSTRAINT takes it.
-func constraintDefinition(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, c constraint) string {
+func (p *printer) constraintDefinition(t *catalog.TableDescriptor, c constraint, pretty bool) string {
 	if c.key != nil {
-		return foreignKeyDefinition(ctx, r, t, c.key)
+		return foreignKeyDefinition(p.ctx, p.r, t, c.key)
 	}
 	if c.check != nil {
-		def := "CHECK (" + c.check.Expr + ")"
+		def := "CHECK (" + p.checkText(t, c.check, pretty) + ")"
 		if c.check.NoInherit {
 			def += " NO INHERIT"
 		}
@@ -227,19 +220,19 @@ func constraintDefinition(ctx context.Context, r catalog.Resolver, t *catalog.Ta
 		}
 		return def
 	}
-	return keyDefinitionOf(r, t, c) + deferral(c)
+	return p.keyDefinitionOf(t, c, pretty) + deferral(c)
 }
 
 // keyDefinitionOf is the definition of a constraint that has an index, without its deferral.
-func keyDefinitionOf(r catalog.Resolver, t *catalog.TableDescriptor, c constraint) string {
+func (p *printer) keyDefinitionOf(t *catalog.TableDescriptor, c constraint, pretty bool) string {
 	ix := c.index
 	if c.kind == 'x' {
-		def := "EXCLUDE USING " + methodName(ix) + " (" + excludedKeys(r, t, ix, false, true) + ")" + includeClause(t, ix)
+		def := "EXCLUDE USING " + methodName(ix) + " (" + p.excludedKeys(t, ix, pretty, true) + ")" + includeClause(t, ix)
 		if len(ix.Options) > 0 {
 			def += " WITH (" + optionList(ix.Options) + ")"
 		}
 		if ix.Where != nil {
-			def += " WHERE (" + ix.Where.Full + ")"
+			def += " WHERE (" + p.indexText(t, ix.Where, types.TBool, pretty) + ")"
 		}
 		return def
 	}
@@ -273,28 +266,8 @@ func (s *scan) viewDefinition(t *catalog.TableDescriptor) (types.Datum, error) {
 	if t.ViewQuery == "" || s.view == nil {
 		return types.Null, nil
 	}
-	definition, err := s.view.ViewText(s.ctx, s.Resolver, t, false)
+	definition, err := s.view.ViewText(s.ctx, s.Resolver, t, false, 0)
 	return text(definition), err
-}
-
-// defaultText is a column's default as clients see it: a sequence, which the catalog names by number,
-// comes by name.
-func defaultText(ctx context.Context, r catalog.Resolver, c *catalog.ColumnDescriptor) string {
-	if c.Generated != "" {
-		return c.Generated
-	}
-	// The sequence of a serial column is named by its number, in the defaults of partitions too.
-	before, rest, _ := strings.Cut(c.Default, "nextval('")
-	number, after, ok := strings.Cut(rest, "'::regclass)")
-	id, err := strconv.ParseUint(number, 10, 64)
-	if !ok || err != nil {
-		return c.Default
-	}
-	seq, err := r.RelationByID(ctx, id)
-	if err != nil || seq == nil {
-		return c.Default
-	}
-	return before + "nextval(" + builtin.QuoteLiteral(relationName(ctx, r, seq)) + "::regclass)" + after
 }
 
 // relationName is a relation's name as the search path finds it.

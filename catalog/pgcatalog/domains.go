@@ -28,11 +28,12 @@ func (s *scan) emitDomain(d *catalog.TypeDescriptor, cols []col) error {
 		functions = rangeFunctions("multirange_")
 	}
 	cols = append(cols, functions...)
+	byDefault := s.printer().valueText(d.Default, d.Type(), false)
 	return s.emit(append(cols, col{"typtype", letter(byte(d.Kind))}, col{"typacl", types.ACL(d.ACL)}, col{"typsubscript", num(0)},
 		col{"typinput", procOID("domain_in")}, col{"typreceive", procOID("domain_recv")}, col{"typmodin", num(0)}, col{"typmodout", num(0)},
 		col{"typnotnull", boolean(d.NotNull)}, col{"typbasetype", oid(d.Parent.OID)},
-		col{"typtypmod", num(d.Parent.Mod)}, col{"typndims", num(dims)}, col{"typdefault", optional(d.Default)},
-		col{"typdefaultbin", optional(d.Default)}, col{"typcollation", num(collationOf(d.Type()))})...)
+		col{"typtypmod", num(d.Parent.Mod)}, col{"typndims", num(dims)}, col{"typdefault", optional(byDefault)},
+		col{"typdefaultbin", optional(byDefault)}, col{"typcollation", num(collationOf(d.Type()))})...)
 }
 
 // eachDomain calls f with each domain.
@@ -56,7 +57,7 @@ func (s *scan) domainConstraintRows() error {
 				col{"oid", oid(c.OID)}, col{"conname", text(c.Name)}, col{"connamespace", oid(schemaOID(s.Resolver, d.Schema))},
 				col{"contype", letter('c')}, col{"convalidated", boolean(!c.NotValid)}, col{"contypid", oid(uint32(d.ID))},
 				col{"confupdtype", text(" ")}, col{"confdeltype", text(" ")}, col{"confmatchtype", text(" ")}, col{"conislocal", boolean(true)},
-				col{"conbin", text(c.Expr)},
+				col{"conbin", text(s.printer().domainCheckText(s.Types().Complete(d.Parent), c, false))},
 			)
 			if err != nil {
 				return err
@@ -67,8 +68,8 @@ func (s *scan) domainConstraintRows() error {
 }
 
 // domainConstraintDefinition is a constraint as ALTER DOMAIN … ADD takes it.
-func domainConstraintDefinition(c *types.DomainCheck) string {
-	text := "CHECK (" + c.Expr + ")"
+func (p *printer) domainConstraintDefinition(of types.Type, c *types.DomainCheck, pretty bool) string {
+	text := "CHECK (" + p.domainCheckText(of, c, pretty) + ")"
 	if c.NotValid {
 		text += " NOT VALID"
 	}
@@ -83,7 +84,7 @@ func infoDomainRows(s *scan) error {
 		below := s.Types().Complete(d.Parent)
 		cols := []col{
 			{"domain_catalog", text(s.database())}, {"domain_schema", text(d.Schema)}, {"domain_name", text(d.Name)},
-			{"domain_default", optional(d.Default)}, {"udt_catalog", text(s.database())}, {"udt_schema", text(typeSchema(below))},
+			{"domain_default", optional(s.printer().valueText(d.Default, d.Type(), false))}, {"udt_catalog", text(s.database())}, {"udt_schema", text(typeSchema(below))},
 			{"udt_name", text(below.Info().Name)}, {"dtd_identifier", text("1")},
 		}
 		of := append(s.collationOf(below), describeType(below)...)

@@ -23,7 +23,9 @@ type Objects struct {
 	// Present returns the schema in force of a database; nil: others than that of Resolver are not known.
 	Present func(ctx context.Context, database uint32) (catalog.Resolver, error)
 	// ViewText is the query of a view as clients are shown it.
-	ViewText func(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, pretty bool) (string, error)
+	ViewText func(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, pretty bool, wrap int) (string, error)
+	// ExprText is that of catalog.SystemView.
+	ExprText func(ctx context.Context, r catalog.Resolver, e catalog.StoredExpr, pretty bool) (string, error)
 	// UpdatesOf is that of catalog.SystemView.
 	UpdatesOf func(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, triggers bool, column int) (catalog.Updates, error)
 }
@@ -197,12 +199,12 @@ func (o *Objects) RelationVisible(id types.OID) (is, ok bool) {
 }
 
 // ViewDefinition implements builtin.Catalog.
-func (o *Objects) ViewDefinition(id types.OID, pretty bool) (string, bool) {
+func (o *Objects) ViewDefinition(id types.OID, pretty bool, wrap int) (string, bool) {
 	r, t := o.relation(id)
 	if t == nil || t.ViewQuery == "" {
 		return "", false
 	}
-	text, err := o.ViewText(background(), r, t, pretty)
+	text, err := o.ViewText(background(), r, t, pretty, wrap)
 	return text, err == nil
 }
 
@@ -213,17 +215,17 @@ func (o *Objects) IndexDefinition(id types.OID, column int, pretty bool) (string
 		return "", false
 	}
 	if column == 0 {
-		return indexDefinition(background(), r, t, ix, pretty), true
+		return o.printer(r).indexDefinition(t, ix, pretty), true
 	}
 	ids := indexColumnIDs(ix)
 	if column < 0 || column > len(ids) {
 		return "", true
 	}
-	return WithTextSearchNames(r, keyDefinition(t, ids[column-1], pretty)), true
+	return o.printer(r).keyDefinition(t, ids[column-1], pretty), true
 }
 
 // ConstraintDefinition implements builtin.Catalog.
-func (o *Objects) ConstraintDefinition(id types.OID) (string, bool) {
+func (o *Objects) ConstraintDefinition(id types.OID, pretty bool) (string, bool) {
 	r := o.Resolver()
 	if r == nil {
 		return "", false
@@ -235,7 +237,7 @@ func (o *Objects) ConstraintDefinition(id types.OID) (string, bool) {
 	for _, d := range r.Types().All() {
 		for i := range d.Checks {
 			if d.Checks[i].OID == id {
-				return domainConstraintDefinition(&d.Checks[i]), true
+				return o.printer(r).domainConstraintDefinition(r.Types().Complete(d.Parent), &d.Checks[i], pretty), true
 			}
 		}
 	}
@@ -246,11 +248,29 @@ func (o *Objects) ConstraintDefinition(id types.OID) (string, bool) {
 		}
 		for _, c := range own {
 			if c.oid == uint32(id) {
-				return constraintDefinition(background(), r, t, c), true
+				return o.printer(r).constraintDefinition(t, c, pretty), true
 			}
 		}
 	}
 	return "", false
+}
+
+// PrettyExpr implements builtin.Catalog.
+func (o *Objects) PrettyExpr(text string, relation types.OID) string {
+	r := o.Resolver()
+	if r == nil || o.ExprText == nil {
+		return text
+	}
+	e := catalog.StoredExpr{Text: text}
+	if _, e.Table = o.relation(relation); e.Table != nil {
+		// A default is cast to the type of its column, which shows in what is within parentheses.
+		for i := range e.Table.Columns {
+			if c := &e.Table.Columns[i]; (c.Default != "" || c.Generated != "") && o.printer(r).defaultText(e.Table, c, false) == text {
+				return o.printer(r).defaultText(e.Table, c, true)
+			}
+		}
+	}
+	return o.printer(r).text(e, text, true)
 }
 
 // constraint finds a constraint of a table.

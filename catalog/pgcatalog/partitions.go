@@ -58,7 +58,7 @@ func partitionedRows(s *scan) error {
 			number := int64(c.ID)
 			if c.Expr != nil {
 				number = 0
-				exprs = append(exprs, c.Expr.Full)
+				exprs = append(exprs, s.printer().indexText(t, c.Expr, types.Type{}, false))
 			}
 			keys = append(keys, number)
 			classes = append(classes, classOf(k, c.Type))
@@ -76,7 +76,7 @@ func partitionedRows(s *scan) error {
 
 // PartitionKeyDefinition implements builtin.Catalog.
 func (o *Objects) PartitionKeyDefinition(id types.OID) (string, bool) {
-	_, t := o.relation(id)
+	r, t := o.relation(id)
 	if t == nil || !t.IsPartitioned() {
 		return "", false
 	}
@@ -84,9 +84,7 @@ func (o *Objects) PartitionKeyDefinition(id types.OID) (string, bool) {
 	for i := range t.Partitioning.Keys {
 		k := &t.Partitioning.Keys[i]
 		c := t.ColumnByID(k.ColumnID)
-		if keys[i] = partitionKeyText(c); c.Expr != nil && !c.Expr.Call {
-			keys[i] = "(" + c.Expr.Full + ")"
-		}
+		keys[i] = o.printer(r).keyDefinition(t, k.ColumnID, false)
 		if coll := k.Coll; coll != c.Type.Coll && coll != nil {
 			keys[i] += " COLLATE " + keyword.QuoteIdent(coll.Name)
 		}

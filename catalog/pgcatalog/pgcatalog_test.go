@@ -90,7 +90,11 @@ func (session) User() string { return "joe" }
 func (session) ViewColumns(context.Context, catalog.Resolver, *catalog.TableDescriptor) ([]catalog.RelationColumns, error) {
 	return nil, nil
 }
-func (session) ViewText(_ context.Context, _ catalog.Resolver, t *catalog.TableDescriptor, _ bool) (string, error) {
+func (session) ExprText(_ context.Context, _ catalog.Resolver, e catalog.StoredExpr, _ bool) (string, error) {
+	return e.Text, nil
+}
+
+func (session) ViewText(_ context.Context, _ catalog.Resolver, t *catalog.TableDescriptor, _ bool, _ int) (string, error) {
 	return " " + t.ViewQuery + ";", nil
 }
 func (session) UpdatesOf(_ context.Context, _ catalog.Resolver, t *catalog.TableDescriptor, _ bool, _ int) (catalog.Updates, error) {
@@ -361,9 +365,9 @@ func define(o *Objects, line string) string {
 	case "index":
 		return show(o.IndexDefinition(id, column, false))
 	case "constraint":
-		return show(o.ConstraintDefinition(id))
+		return show(o.ConstraintDefinition(id, false))
 	case "view":
-		return show(o.ViewDefinition(id, false))
+		return show(o.ViewDefinition(id, false, 0))
 	case "name":
 		return show(o.RelationName(id))
 	case "comment":
@@ -405,7 +409,7 @@ func TestObjects(t *testing.T) {
 	if _, err := none.RelationOID("t"); err == nil {
 		t.Error("found t without a resolver")
 	}
-	if _, ok := none.ConstraintDefinition(1); ok {
+	if _, ok := none.ConstraintDefinition(1, false); ok {
 		t.Error("found a constraint without a resolver")
 	}
 	if _, ok := none.Comment(2200, "", 0); ok {

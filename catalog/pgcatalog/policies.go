@@ -2,11 +2,8 @@ package pgcatalog
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/percodb/percodb/catalog"
-	"github.com/percodb/percodb/sql"
-	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -33,8 +30,8 @@ func policyRows(s *scan) error {
 			roles[i] = int64(role)
 		}
 		return s.emit(col{"oid", oid(p.OID)}, col{"polname", text(p.Name)}, col{"polrelid", oid(t.OID())}, col{"polcmd", letter(byte(p.Command))},
-			col{"polpermissive", boolean(!p.Restrictive)}, col{"polroles", oids(roles)}, col{"polqual", optional(parenthesized(p.Using))},
-			col{"polwithcheck", optional(parenthesized(p.Check))})
+			col{"polpermissive", boolean(!p.Restrictive)}, col{"polroles", oids(roles)}, col{"polqual", optional(s.printer().conditionText(t, p.Using))},
+			col{"polwithcheck", optional(s.printer().conditionText(t, p.Check))})
 	})
 }
 
@@ -63,7 +60,7 @@ func policiesRows(s *scan) error {
 		}
 		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"policyname", text(p.Name)},
 			col{"permissive", text(permissive)}, col{"roles", types.NewArray(roles)}, col{"cmd", text(policyCommandNames[p.Command])},
-			col{"qual", optional(parenthesized(p.Using))}, col{"with_check", optional(parenthesized(p.Check))})
+			col{"qual", optional(s.printer().conditionText(t, p.Using))}, col{"with_check", optional(s.printer().conditionText(t, p.Check))})
 	})
 }
 
@@ -104,20 +101,4 @@ func (o *Objects) RowSecurityActive(id types.OID) bool {
 // keysHidden reports whether policies may hide rows of a table from the reader, who is then not shown keys of it.
 func (s *scan) keysHidden(t *catalog.TableDescriptor) bool {
 	return s.access().RowSecurity(t) == catalog.RowSecurityApplies
-}
-
-// parenthesized writes a policy's expression as PostgreSQL prints it, with parentheses around an operator.
-func parenthesized(text string) string {
-	e, err := sql.ParseExpr(text)
-	if err != nil { // There is none.
-		return text
-	}
-	switch n := e.(type) {
-	case *ast.Bool:
-		return strconv.FormatBool(n.Value)
-	case *ast.Unary, *ast.Binary, *ast.Like, *ast.IsTest, *ast.IsDistinct, *ast.Between, *ast.InList, *ast.InSubquery, *ast.Quantified,
-		*ast.Exists, *ast.Collate:
-		return "(" + text + ")"
-	}
-	return text
 }

@@ -365,7 +365,7 @@ func attrdefRows(s *scan) error {
 				continue
 			}
 			err := s.emit(col{"oid", oid(attrdefOID(t, c))}, col{"adrelid", oid(t.OID())}, col{"adnum", num(c.ID)},
-				col{"adbin", text(defaultText(s.ctx, s.Resolver, c))})
+				col{"adbin", text(s.printer().defaultText(t, c, false))})
 			if err != nil {
 				return err
 			}
@@ -411,7 +411,7 @@ func indexRows(s *scan) error {
 			col{"indisvalid", boolean(ix.State == catalog.IndexPublic && !ix.Incomplete)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
 			col{"indkey", vector(types.TInt2vector, keys)}, col{"indclass", vector(types.TOidvector, classes)},
 			col{"indcollation", vector(types.TOidvector, collations)}, col{"indoption", vector(types.TInt2vector, options)},
-			col{"indexprs", indexExpressions(s.Resolver, t, ix)}, col{"indpred", indexPredicate(s.Resolver, ix)},
+			col{"indexprs", s.printer().indexExpressions(t, ix)}, col{"indpred", s.printer().indexPredicate(t, ix)},
 		)
 	})
 }
@@ -517,7 +517,7 @@ func constraintRows(s *scan) error {
 				}
 			} else {
 				keys = checkedColumns(t, c.check)
-				binary = text(c.check.Expr)
+				binary = text(s.printer().checkText(t, c.check, false))
 				noInherit = c.check.NoInherit
 				local, inherited = !c.check.Inherited || c.check.Local, c.check.Inherited
 			}

@@ -1,10 +1,6 @@
 package pgcatalog
 
 import (
-	"regexp"
-	"strconv"
-	"strings"
-
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -183,30 +179,6 @@ func (o *Objects) TextSearchOID(t types.OID, text string) (types.OID, error) {
 		}
 	}
 	return 0, pgerror.New(pgerror.UndefinedObject, "%s \"%s\" does not exist", catalog.TextSearchKind(t), text)
-}
-
-// textSearchNumber is a configuration or dictionary of a user in a printed expression, which has its number.
-var textSearchNumber = regexp.MustCompile(`'(\d+)'::reg(config|dictionary)\b`)
-
-// WithTextSearchNames returns a printed expression with the names of text search objects that users have defined.
-func WithTextSearchNames(r catalog.Resolver, text string) string {
-	if len(r.TextSearch().All()) == 0 {
-		return text
-	}
-	names := &Objects{Resolver: func() catalog.Resolver { return r }}
-	return textSearchNumber.ReplaceAllStringFunc(text, func(found string) string {
-		parts := textSearchNumber.FindStringSubmatch(found)
-		id, err := strconv.ParseUint(parts[1], 10, 32)
-		t := types.OIDRegconfig
-		if parts[2] != "config" {
-			t = types.OIDRegdictionary
-		}
-		name, ok := names.TextSearchName(t, types.OID(id))
-		if err != nil || !ok {
-			return found
-		}
-		return "'" + strings.ReplaceAll(name, "'", "''") + "'::reg" + parts[2]
-	})
 }
 
 // textSearchDescriptions calls f with the comments of the objects of full-text search that every database has.

@@ -53,7 +53,7 @@ func triggerRows(s *scan) error {
 			col{"tgfoid", oid(uint32(g.Function))}, col{"tgtype", types.Int(triggerType(g))}, col{"tgenabled", letter(byte(g.State))},
 			col{"tgisinternal", boolean(false)}, col{"tgconstrrelid", oid(uint32(0))}, col{"tgconstrindid", oid(uint32(0))}, col{"tgconstraint", oid(g.ConstraintOID)},
 			col{"tgdeferrable", boolean(g.Deferrable)}, col{"tginitdeferred", boolean(g.Deferred)}, col{"tgnargs", types.Int(int64(len(g.Args)))},
-			col{"tgattr", vector(types.TInt2vector, columns)}, col{"tgargs", types.Bytes(args)}, col{"tgqual", optional(parenthesized(g.When))},
+			col{"tgattr", vector(types.TInt2vector, columns)}, col{"tgargs", types.Bytes(args)}, col{"tgqual", optional(s.printer().whenText(t, g, false))},
 			col{"tgoldtable", optional(g.OldTable)}, col{"tgnewtable", optional(g.NewTable)})
 	})
 }
@@ -79,7 +79,7 @@ func (o *Objects) TriggerDefinition(id types.OID, pretty bool) (string, bool) {
 	for _, t := range all {
 		for i := range t.Triggers {
 			if g := &t.Triggers[i]; g.OID == uint32(id) {
-				return triggerDefinition(r, t, g, pretty), true
+				return o.printer(r).triggerDefinition(t, g, pretty), true
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func triggerInfoRows(s *scan) error {
 func (s *scan) triggerInfoRow(t *catalog.TableDescriptor, g *catalog.TriggerDescriptor, event string, order int64) error {
 	condition := types.Null
 	if g.When != "" && s.access().Owns(t.OwnerOID()) {
-		condition = text(parenthesized(g.When))
+		condition = text(s.printer().whenText(t, g, false))
 	}
 	return s.emit(
 		col{"trigger_catalog", text(s.database())}, col{"trigger_schema", text(t.Schema)}, col{"trigger_name", text(g.Name)},
@@ -171,7 +171,8 @@ func triggerColumnRows(s *scan) error {
 }
 
 // triggerDefinition is the statement that makes a trigger. pretty leaves out what the search path makes superfluous.
-func triggerDefinition(r catalog.Resolver, t *catalog.TableDescriptor, g *catalog.TriggerDescriptor, pretty bool) string {
+func (p *printer) triggerDefinition(t *catalog.TableDescriptor, g *catalog.TriggerDescriptor, pretty bool) string {
+	r := p.r
 	var b strings.Builder
 	b.WriteString("CREATE ")
 	if g.Constraint {
@@ -214,11 +215,8 @@ func triggerDefinition(r catalog.Resolver, t *catalog.TableDescriptor, g *catalo
 		b.WriteString(" NEW TABLE AS " + keyword.QuoteIdent(g.NewTable))
 	}
 	b.WriteString(map[bool]string{true: " FOR EACH ROW", false: " FOR EACH STATEMENT"}[g.Row])
-	if when := g.When; when != "" {
-		if !pretty {
-			when = parenthesized(when)
-		}
-		b.WriteString(" WHEN (" + when + ")")
+	if g.When != "" {
+		b.WriteString(" WHEN (" + p.whenText(t, g, pretty) + ")")
 	}
 	b.WriteString(" " + triggerAction(r, g))
 	return b.String()

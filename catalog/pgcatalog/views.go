@@ -54,7 +54,7 @@ func matviewRows(s *scan) error {
 func indexesRows(s *scan) error {
 	return s.eachIndex(func(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
 		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"indexname", text(ix.Name)},
-			col{"indexdef", text(indexDefinition(s.ctx, s.Resolver, t, ix, false))})
+			col{"indexdef", text(s.printer().indexDefinition(t, ix, false))})
 	})
 }
 
@@ -193,7 +193,7 @@ func (s *scan) describeColumn(t *catalog.TableDescriptor, c *catalog.ColumnDescr
 	if below.Def != nil {
 		udtSchema = below.Def.Schema
 	}
-	isGenerated, byDefault, expression := "NEVER", optional(defaultText(s.ctx, s.Resolver, c)), types.Null
+	isGenerated, byDefault, expression := "NEVER", optional(s.printer().defaultText(t, c, false)), types.Null
 	if c.Generated != "" {
 		isGenerated, byDefault, expression = "ALWAYS", types.Null, byDefault
 	}
@@ -416,6 +416,6 @@ func checkConstraintRows(s *scan) error {
 			return nil
 		}
 		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(t.Schema)}, col{"constraint_name", text(c.name)},
-			col{"check_clause", text("(" + c.check.Expr + ")")})
+			col{"check_clause", text(s.printer().checkText(t, c.check, false))})
 	})
 }

@@ -158,12 +158,16 @@ type Catalog interface {
 	Updatable(relation types.OID, triggers bool, column int) (events int, replace bool, err error)
 	// RowSecurityActive reports whether policies of a relation apply to the current role.
 	RowSecurityActive(relation types.OID) bool
-	ViewDefinition(view types.OID, pretty bool) (string, bool)
+	// ViewDefinition implements pg_get_viewdef. A select list continues in the next line beyond wrap columns; negative: it does not.
+	ViewDefinition(view types.OID, pretty bool, wrap int) (string, bool)
+	// PrettyExpr writes an expression, which a system table shows, with those parentheses only that are needed. relation: that whose columns it may
+	// name, 0 for none. What is no expression is returned as it is.
+	PrettyExpr(text string, relation types.OID) string
 	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition, pretty leaves out what is not needed.
 	IndexDefinition(index types.OID, column int, pretty bool) (string, bool)
 	// Routine returns a routine of a user, nil if there is none with the OID.
 	Routine(routine types.OID) *Proc
-	ConstraintDefinition(constraint types.OID) (string, bool)
+	ConstraintDefinition(constraint types.OID, pretty bool) (string, bool)
 	// PartitionKeyDefinition implements pg_get_partkeydef.
 	PartitionKeyDefinition(relation types.OID) (string, bool)
 	// PartitionConstraint implements pg_get_partition_constraintdef.

@@ -98,20 +98,20 @@ func isPretty(a []types.Datum) bool { return len(a) > 1 && a[1].Bool() }
 // definitionFuncs declares the functions that print an object's definition.
 func definitionFuncs() []decl {
 	view := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
-		return textOrNull(c.ViewDefinition(oidArg(a[0]), isPretty(a)))
+		return textOrNull(c.ViewDefinition(oidArg(a[0]), isPretty(a), 0))
 	})
 	viewInWidth := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
-		return textOrNull(c.ViewDefinition(oidArg(a[0]), true)) // Lines are as long as they are.
+		return textOrNull(c.ViewDefinition(oidArg(a[0]), true, int(a[1].Int())))
 	})
 	viewByName := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 		oid, err := c.RelationOID(a[0].Text())
 		if err != nil {
 			return types.Null, err
 		}
-		return textOrNull(c.ViewDefinition(oid, isPretty(a)))
+		return textOrNull(c.ViewDefinition(oid, isPretty(a), 0))
 	})
 	constraint := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
-		return textOrNull(c.ConstraintDefinition(oidArg(a[0])))
+		return textOrNull(c.ConstraintDefinition(oidArg(a[0]), isPretty(a)))
 	})
 	trigger := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 		return textOrNull(c.TriggerDefinition(oidArg(a[0]), len(a) > 1 && a[1].Bool()))
@@ -123,8 +123,13 @@ func definitionFuncs() []decl {
 		}
 		return textOrNull(c.IndexDefinition(oidArg(a[0]), column, pretty))
 	})
-	// percodb's catalog stores expressions as text, so that printing one returns it.
-	expression := same
+	// The system tables show expressions as text, with all parentheses.
+	expression := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+		if len(a) < 3 || !a[2].Bool() {
+			return a[0], nil
+		}
+		return types.Text(c.PrettyExpr(a[0].Text(), oidArg(a[1]))), nil
+	})
 	return []decl{
 		{sig: "pg_get_viewdef(oid) text", flags: stable, fn: view}, {sig: "pg_get_viewdef(oid,bool) text", flags: stable, fn: view},
 		{sig: "pg_get_viewdef(oid,int4) text", flags: stable, fn: viewInWidth},
