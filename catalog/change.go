@@ -399,6 +399,20 @@ func (ch *Change) DropSchema(ctx context.Context, name string) error {
 	return ch.txn.Delete(ch.space().schemaKey(name))
 }
 
+// RenameSchema gives a schema another name, which none has; o is its owner and privileges. What names it is the caller's to change.
+func (ch *Change) RenameSchema(ctx context.Context, from, to string, o Owned) error {
+	var rec schemaRecord
+	if err := ch.changeSchema(ctx, from, func(have *schemaRecord) { rec = *have }); err != nil {
+		return err
+	}
+	rec.Owned = o
+	ch.wrote.schema(to)
+	if err := ch.txn.Delete(ch.space().schemaKey(from)); err != nil {
+		return err
+	}
+	return ch.txn.Insert(ch.space().schemaKey(to), encode(rec))
+}
+
 // CommentSchema sets a schema's comment.
 func (ch *Change) CommentSchema(ctx context.Context, name, comment string) error {
 	return ch.changeSchema(ctx, name, func(rec *schemaRecord) { rec.Comment = comment })

@@ -108,7 +108,7 @@ func (silent) Progress(string, int64) {}
 func Handles(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
 	case *ast.AlterObject:
-		return n.Object.Role != nil || ofDatabase(n) || n.Change.Owner != nil || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || n.Object.Kind == "COLLATION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind) ||
+		return n.Object.Role != nil || ofDatabase(n) || n.Change.Owner != nil || n.Object.Kind == "SCHEMA" || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || n.Object.Kind == "COLLATION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind) ||
 			ofTextSearch(n.Object.Kind)
 	case *ast.DropObjects:
 		return n.Objects[0].Role != nil || ofDatabase(n) || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || n.Objects[0].Kind == "COLLATION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind) ||
@@ -379,6 +379,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		}
 		if ofType(n.Object.Kind) {
 			return "ALTER " + n.Object.Kind, r.alterTypeObject(ctx, n)
+		}
+		if n.Change.Rename != "" {
+			return "ALTER SCHEMA", r.renameSchema(ctx, nameOf(&n.Object).Name, n.Change.Rename)
 		}
 		return "ALTER SCHEMA", r.alterSchemaOwner(ctx, nameOf(&n.Object).Name, *n.Change.Owner)
 	case *ast.CreateFunction:

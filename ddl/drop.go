@@ -1,6 +1,7 @@
 package ddl
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -295,7 +296,7 @@ func (d *dropping) findDefaults(ctx context.Context) error {
 				continue
 			}
 			for i := range t.Columns {
-				if c := &t.Columns[i]; c.Sequence == s.ID || c.Default == nextvalOf(s.ID) {
+				if c := &t.Columns[i]; c.Sequence == s.ID || usesSequence(c.Default, s.ID) {
 					d.defaults = append(d.defaults, defaultUse{t, c.ID, s.Name})
 				}
 			}
@@ -317,14 +318,22 @@ func (d *dropping) refuse(what string) error {
 
 func (d *dropping) execute(ctx context.Context) error {
 	others := d.others
-	for _, u := range d.defaults {
-		next := u.table.Clone()
+	slices.SortStableFunc(d.defaults, func(a, b defaultUse) int { return cmp.Compare(a.table.ID, b.table.ID) })
+	var next *catalog.TableDescriptor // of the table at hand
+	for i, u := range d.defaults {
+		if next == nil {
+			next = u.table.Clone()
+		}
 		col := &next.Columns[next.Ordinal(u.column)]
 		others = append(others, "default value for column "+col.Name+" of table "+u.table.Name)
 		col.Default, col.Sequence, col.Identity = "", 0, ""
+		if i+1 < len(d.defaults) && d.defaults[i+1].table.ID == u.table.ID {
+			continue
+		}
 		if err := d.r.ch.Update(ctx, u.table, next, false); err != nil {
 			return err
 		}
+		next = nil
 	}
 	for _, t := range d.dependents {
 		others = append(others, kindWord(t)+" "+t.Name)

@@ -86,6 +86,9 @@ func (r *run) defaultText(ctx context.Context, column string, e ast.Expr, target
 		return "", pgerror.New(pgerror.DatatypeMismatch, "column %q is of type %s but default expression is of type %s",
 			column, target.String(), base.String()).WithHint("You will need to rewrite or cast the expression.").At(e.Position())
 	}
+	if err == nil {
+		err = r.pinSequences(ctx, e)
+	}
 	if err != nil {
 		return "", err
 	}

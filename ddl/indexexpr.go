@@ -264,13 +264,17 @@ func (r *run) reprintIndexes(ctx context.Context, of dependency) error {
 		if !names {
 			continue
 		}
-		next := t.Clone()
-		if err := r.mapIndexExpressions(ctx, next, func(ast.Expr) {}); err != nil {
-			return err
-		}
-		if err := r.update(ctx, t, next, false); err != nil {
+		if err := r.reprintIndexesOf(ctx, t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *run) reprintIndexesOf(ctx context.Context, t *catalog.TableDescriptor) error {
+	next := t.Clone()
+	if err := r.mapIndexExpressions(ctx, next, func(ast.Expr) {}); err != nil {
+		return err
+	}
+	return r.update(ctx, t, next, false)
 }

@@ -14,8 +14,7 @@ import (
 
 func (r *run) createSchema(ctx context.Context, n *ast.CreateSchema) error {
 	if strings.HasPrefix(n.Name, "pg_") {
-		return pgerror.New(pgerror.ReservedName, "unacceptable schema name %q", n.Name).
-			WithDetail("The prefix \"pg_\" is reserved for system schemas.").At(n.Position())
+		return reservedSchema(n.Name).At(n.Position())
 	}
 	exists, err := r.r.SchemaExists(ctx, n.Name)
 	if err != nil {

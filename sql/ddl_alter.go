@@ -93,7 +93,7 @@ func (p *parser) alterOther(pos ast.Pos) ast.Statement {
 	word, next := p.cur().kw, p.peek(1).kw
 	if word == kw.Schema {
 		p.advance()
-		return p.ownerOnly(pos, p.alterObject(pos, p.object("SCHEMA", plainWord), "ro"), "ALTER SCHEMA", "Create another schema.")
+		return p.alterObject(pos, p.object("SCHEMA", plainWord), "ro")
 	}
 	if word == kw.Database {
 		st := p.alterDatabase(pos)
@@ -138,14 +138,6 @@ func (p *parser) alterOther(pos ast.Pos) ast.Statement {
 		return p.alterTextSearch(pos)
 	}
 	return p.alterStored(pos, word)
-}
-
-// ownerOnly notes that of the changes of an object percodb has OWNER TO only.
-func (p *parser) ownerOnly(pos ast.Pos, st ast.Statement, what, hint string) ast.Statement {
-	if a, ok := st.(*ast.AlterObject); !ok || a.Change.Owner == nil {
-		p.notYet(pos, what, hint)
-	}
-	return st
 }
 
 // alterStored reads ALTER of the objects whose changes are few.
