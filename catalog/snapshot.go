@@ -431,8 +431,33 @@ func ConstraintsNamed(ctx context.Context, r Resolver, schema, name string) ([]N
 			}
 		}
 		if len(found) > 0 {
-			return found, nil
+			return withInherited(found, all), nil
 		}
 	}
 	return nil, nil
+}
+
+// withInherited adds the constraints of partitions that belong to constraints of partitioned tables.
+func withInherited(found []NamedConstraint, all []*TableDescriptor) []NamedConstraint {
+	above := map[uint32][]NamedConstraint{}
+	for _, t := range all {
+		if !t.IsPartition() {
+			continue
+		}
+		for i := range t.Indexes {
+			above[t.Indexes[i].Parent] = append(above[t.Indexes[i].Parent], NamedConstraint{t.Indexes[i].OID, t.Indexes[i].Deferrable})
+		}
+		for i := range t.ForeignKeys {
+			k := &t.ForeignKeys[i]
+			above[k.Inherited] = append(above[k.Inherited], NamedConstraint{k.OID, k.Deferrable})
+		}
+		for i := range t.Triggers {
+			g := &t.Triggers[i]
+			above[g.Inherited] = append(above[g.Inherited], NamedConstraint{g.OID, g.Deferrable})
+		}
+	}
+	for i := 0; i < len(found); i++ {
+		found = append(found, above[found[i].OID]...)
+	}
+	return found
 }

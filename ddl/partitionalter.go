@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // requireInherited refuses commands that would make a partition differ from its parent.
@@ -27,8 +28,8 @@ func (r *run) requireInherited(ctx context.Context, t *catalog.TableDescriptor, 
 				return pgerror.New(pgerror.InvalidTableDefinition, "cannot rename inherited column %q", n.From)
 			}
 		case *ast.AlterColumn:
-			if n.SetType != nil && t.ColumnNamed(n.Name) >= 0 {
-				return pgerror.New(pgerror.InvalidTableDefinition, "cannot alter inherited column %q", n.Name)
+			if err := r.requireColumnInherited(ctx, t, n); err != nil {
+				return err
 			}
 		case *ast.DropConstraint:
 			if inheritedConstraint(t, n.Name) {
@@ -42,6 +43,28 @@ func (r *run) requireInherited(ctx context.Context, t *catalog.TableDescriptor, 
 			if k := t.ForeignKeyNamed(n.Name); k != nil && k.Inherited != 0 && n.Action == "ALTER CONSTRAINT" {
 				return r.derivedConstraint(ctx, t, k)
 			}
+		}
+	}
+	return nil
+}
+
+// requireColumnInherited refuses changes of a column that a partition has from its parent.
+func (r *run) requireColumnInherited(ctx context.Context, t *catalog.TableDescriptor, n *ast.AlterColumn) error {
+	if t.ColumnNamed(n.Name) < 0 {
+		return nil
+	}
+	switch {
+	case n.SetType != nil:
+		return pgerror.New(pgerror.InvalidTableDefinition, "cannot alter inherited column %q", n.Name)
+	case n.Drop == "EXPRESSION" && t.Columns[t.ColumnNamed(n.Name)].Generated != "":
+		return pgerror.New(pgerror.InvalidTableDefinition, "cannot drop generation expression from inherited column")
+	case n.DropNotNull:
+		parent, err := r.r.RelationByID(ctx, t.PartitionOf.Parent)
+		if err != nil || parent == nil {
+			return err
+		}
+		if ord := parent.ColumnNamed(n.Name); ord >= 0 && parent.Columns[ord].NotNull {
+			return pgerror.New(pgerror.InvalidTableDefinition, "column %q is marked NOT NULL in parent table", n.Name)
 		}
 	}
 	return nil
@@ -147,8 +170,8 @@ func (r *run) requireCarried(t *catalog.TableDescriptor, n *ast.AlterTable, cmd 
 		switch {
 		case n.Only && parts:
 			return pgerror.New(pgerror.InvalidTableDefinition, "column must be added to child tables too")
-		case c.Column.Identity != "" || len(c.Column.Type.Name) == 1 && serialTypes[c.Column.Type.Name[0]].Valid():
-			return pgerror.Unsupported("adding a column with a sequence to a partitioned table", "Create the sequence, and add the column with DEFAULT nextval(…).").At(c.Column.Position())
+		case c.Column.Identity != "" && parts:
+			return pgerror.New(pgerror.InvalidTableDefinition, "cannot recursively add identity column to table that has child tables")
 		}
 	case *ast.DropColumn:
 		if n.Only && parts {
@@ -157,17 +180,7 @@ func (r *run) requireCarried(t *catalog.TableDescriptor, n *ast.AlterTable, cmd 
 		}
 		return key(c.Name, "drop")
 	case *ast.AlterColumn:
-		switch {
-		case c.SetType != nil:
-			if err := key(c.Name, "alter"); err != nil {
-				return err
-			}
-			if n.Only && parts {
-				return pgerror.New(pgerror.InvalidTableDefinition, "type of inherited column %q must be changed in child tables too", c.Name)
-			}
-		case c.SetDefault == nil && !c.DropDefault && !c.SetNotNull && c.Drop != "NOT NULL":
-			return pgerror.Unsupported("this change of a column of a partitioned table", "Change its default or NOT NULL.")
-		}
+		return requireColumnCarried(t, c, n.Only && parts, key)
 	case *ast.AddConstraint:
 		switch {
 		case c.Constraint.UsingIndex != "":
@@ -200,6 +213,27 @@ func (r *run) requireCarried(t *catalog.TableDescriptor, n *ast.AlterTable, cmd 
 	return nil
 }
 
+// requireColumnCarried is requireCarried for a change of a column; apart: the tables below keep theirs.
+func requireColumnCarried(t *catalog.TableDescriptor, c *ast.AlterColumn, apart bool, key func(column, verb string) error) error {
+	switch {
+	case c.SetType != nil:
+		if err := key(c.Name, "alter"); err != nil {
+			return err
+		}
+		if apart {
+			return pgerror.New(pgerror.InvalidTableDefinition, "type of inherited column %q must be changed in child tables too", c.Name)
+		}
+	case c.DropNotNull && apart:
+		return pgerror.New(pgerror.InvalidTableDefinition, "cannot remove constraint from only the partitioned table when partitions exist").
+			WithHint("Do not specify the ONLY keyword.")
+	case c.SetNotNull && apart:
+		return pgerror.New(pgerror.InvalidTableDefinition, "constraint must be added to child tables too").WithHint("Do not specify the ONLY keyword.")
+	case c.Drop == "EXPRESSION" && apart:
+		return pgerror.New(pgerror.FeatureNotSupported, "ALTER TABLE / DROP EXPRESSION must be applied to child tables too")
+	}
+	return nil
+}
+
 // alterTree executes a command for a partitioned table, and for the tables below it.
 func (r *run) alterTree(ctx context.Context, id uint64, only bool, cmd ast.AlterCommand) error {
 	t, err := r.toFill(ctx, id)
@@ -218,7 +252,11 @@ func (r *run) alterTree(ctx context.Context, id uint64, only bool, cmd ast.Alter
 		return err
 	}
 	switch n := cmd.(type) {
-	case *ast.DropColumn, *ast.AlterColumn, *ast.RenameColumn:
+	case *ast.DropColumn, *ast.RenameColumn:
+	case *ast.AlterColumn:
+		if n.AddIdentity != "" || n.Drop == "IDENTITY" || n.IdentityOptions != nil {
+			return nil // Partitions have no identity columns.
+		}
 	case *ast.RenameConstraint:
 		return r.carryToChecks(ctx, t, n.From, func(part *catalog.TableDescriptor) error { return r.alterTree(ctx, part.ID, false, n) })
 	case *ast.TableCommand:
@@ -319,14 +357,10 @@ func (r *run) addColumnToTree(ctx context.Context, t *catalog.TableDescriptor, n
 	if t.ColumnNamed(n.Column.Name) >= 0 {
 		return r.alterAddColumn(ctx, t, &bare)
 	}
-	var add func(t *catalog.TableDescriptor) error
-	add = func(t *catalog.TableDescriptor) error {
-		if err := r.alterAddColumn(ctx, t, &bare); err != nil {
-			return err
-		}
-		return r.forParts(ctx, t.ID, add)
+	if err := r.alterAddColumn(ctx, t, &bare); err != nil {
+		return err
 	}
-	if err := add(t); err != nil {
+	if err := r.addColumnBelow(ctx, t.ID, &bare); err != nil {
 		return err
 	}
 	for _, c := range n.Column.Constraints {
@@ -344,13 +378,52 @@ func (r *run) addColumnToTree(ctx context.Context, t *catalog.TableDescriptor, n
 	return nil
 }
 
+// addColumnBelow adds the column that a partitioned table has got to the tables below it. They share a sequence that it has.
+func (r *run) addColumnBelow(ctx context.Context, id uint64, n *ast.AddColumn) error {
+	top, err := r.r.RelationByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	col := top.Columns[top.ColumnNamed(n.Column.Name)]
+	var sequence *catalog.TableDescriptor
+	if col.Sequence != 0 {
+		if sequence, err = r.r.RelationByID(ctx, col.Sequence); err != nil {
+			return err
+		}
+	}
+	var add func(t *catalog.TableDescriptor) error
+	add = func(t *catalog.TableDescriptor) error {
+		var err error
+		if sequence == nil {
+			err = r.alterAddColumn(ctx, t, n)
+		} else {
+			err = r.addSharing(ctx, t, col, sequence)
+		}
+		if err != nil {
+			return err
+		}
+		return r.forParts(ctx, t.ID, add)
+	}
+	return r.forParts(ctx, id, add)
+}
+
+// addSharing adds a column to a partition whose values come from the sequence of its parent's column.
+func (r *run) addSharing(ctx context.Context, t *catalog.TableDescriptor, col catalog.ColumnDescriptor, sequence *catalog.TableDescriptor) error {
+	b := &builder{run: r, t: t.Clone(), pending: map[string]bool{}}
+	own := catalog.ColumnDescriptor{Name: col.Name, Type: col.Type, NotNull: col.NotNull, Default: col.Default}
+	if err := b.appendColumn(own, 0); err != nil {
+		return err
+	}
+	return r.fillByRewriting(ctx, t, b.t, func() (types.Datum, error) {
+		v, err := r.Catalog.NextVal(ctx, sequence)
+		return types.Int(v), err
+	})
+}
+
 // addConstraintToTree adds a constraint to a partitioned table, and its parts to the tables below it.
 func (r *run) addConstraintToTree(ctx context.Context, t *catalog.TableDescriptor, only bool, c *ast.TableConstraint) error {
 	if c.Kind == ast.Exclude {
 		return pgerror.New(pgerror.FeatureNotSupported, "exclusion constraints are not supported on partitioned tables").At(c.Position())
-	}
-	if c.Deferrable && c.Kind != ast.ForeignKey {
-		return pgerror.Unsupported("a DEFERRABLE key of a partitioned table", "Leave DEFERRABLE out.").At(c.Position())
 	}
 	if err := r.alterAddConstraint(ctx, t, c); err != nil {
 		return err
@@ -368,7 +441,7 @@ func (r *run) addConstraintToTree(ctx context.Context, t *catalog.TableDescripto
 		})
 	}
 	ix := &now.Primary
-	if c.Kind == ast.Unique {
+	if c.Kind == ast.Unique || c.Deferrable {
 		ix = &now.Indexes[len(now.Indexes)-1]
 	}
 	if err := requirePartitionKey(now, ix); err != nil {

@@ -115,13 +115,11 @@ func requirePartitionKey(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor
 		return nil
 	case ix.Exclude != nil:
 		return pgerror.New(pgerror.FeatureNotSupported, "exclusion constraints are not supported on partitioned tables")
-	case ix.CheckedLate():
-		return pgerror.Unsupported("a DEFERRABLE key of a partitioned table", "Leave DEFERRABLE out.")
-	case !ix.Unique:
+	case !ix.Unique && !ix.Deferrable:
 		return nil
 	}
 	kind := "UNIQUE"
-	if ix == &t.Primary || ix.ID == t.Primary.ID {
+	if ix == &t.Primary || ix.ID == t.Primary.ID || ix.DeclaredPrimary {
 		kind = "PRIMARY KEY"
 	}
 	for i := range t.Partitioning.Keys {

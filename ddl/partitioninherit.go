@@ -32,9 +32,9 @@ func (b *builder) inheritColumns(ctx context.Context, n *ast.CreateTable, parent
 		case seen[def.Name]:
 			return pgerror.New(pgerror.DuplicateColumn, "column %q specified more than once", def.Name).At(def.Position())
 		case def.Identity != "":
-			return pgerror.Unsupported("an identity column of a partition", "Declare it for the partitioned table.").At(def.Position())
+			return pgerror.New(pgerror.FeatureNotSupported, "identity columns are not supported on partitions")
 		case def.Generated != nil:
-			return pgerror.Unsupported("a generation expression of a partition", "Declare it for the partitioned table.").At(def.Position())
+			return pgerror.New(pgerror.FeatureNotSupported, "generated columns are not supported on partitions")
 		}
 		seen[def.Name] = true
 		col := &b.t.Columns[ord]
@@ -136,6 +136,9 @@ func (b *builder) inheritIndex(ctx context.Context, parent *catalog.TableDescrip
 		b.t.Primary = part
 		return requirePartitionKey(b.t, &b.t.Primary)
 	}
+	if part.DeclaredPrimary && b.t.PrimaryKey() != nil {
+		return multiplePrimaryKeys(b.t.Name)
+	}
 	part.ID = b.t.NextIndexID
 	b.t.NextIndexID++
 	b.t.Indexes = append(b.t.Indexes, part)
@@ -144,7 +147,7 @@ func (b *builder) inheritIndex(ctx context.Context, parent *catalog.TableDescrip
 
 // partIndexName chooses the name of a part of an index.
 func partIndexName(t, parent *catalog.TableDescriptor, ix *catalog.IndexDescriptor, taken func(string) bool) string {
-	if ix == &parent.Primary || ix.ID == parent.Primary.ID {
+	if ix == &parent.Primary || ix.ID == parent.Primary.ID || ix.DeclaredPrimary {
 		return chooseName(t.Name, "", "pkey", taken)
 	}
 	var names []string
@@ -175,7 +178,8 @@ func indexNamePart(c *catalog.ColumnDescriptor) string {
 // mapIndex makes the part that t has of an index of parent, without its name and numbers. It adds the expressions of the index to t.
 func mapIndex(parent *catalog.TableDescriptor, ix *catalog.IndexDescriptor, t *catalog.TableDescriptor) catalog.IndexDescriptor {
 	part := catalog.IndexDescriptor{Unique: ix.Unique, Constraint: ix.Constraint, Where: ix.Where, Method: ix.Method, Options: ix.Options,
-		NullsNotDistinct: ix.NullsNotDistinct, Parent: ix.OID}
+		NullsNotDistinct: ix.NullsNotDistinct, Parent: ix.OID,
+		LateKey: catalog.LateKey{Deferrable: ix.Deferrable, Deferred: ix.Deferred, DeclaredPrimary: ix.DeclaredPrimary}}
 	for i := range ix.Columns {
 		k := ix.Columns[i]
 		k.ColumnID = mapColumn(parent, k.ColumnID, t)
@@ -229,7 +233,8 @@ func sameIndexAs(o, part *catalog.IndexDescriptor) bool {
 	sameKey := func(a, b catalog.IndexColumn) bool {
 		return a.ColumnID == b.ColumnID && a.Desc == b.Desc && a.NullsFirst == b.NullsFirst && a.Coll == b.Coll && a.OpClass == b.OpClass
 	}
-	return o.Parent == 0 && o.Name != "" && !o.CheckedLate() && o.NullsNotDistinct == part.NullsNotDistinct && o.Unique == part.Unique && (o.Constraint || !part.Constraint) && o.Method == part.Method &&
+	return o.Parent == 0 && o.Name != "" && o.Exclude == nil && o.Deferrable == part.Deferrable && o.Deferred == part.Deferred && (o.DeclaredPrimary || !part.DeclaredPrimary) &&
+		o.NullsNotDistinct == part.NullsNotDistinct && o.Unique == part.Unique && (o.Constraint || !part.Constraint) && o.Method == part.Method &&
 		slices.EqualFunc(o.Columns, part.Columns, sameKey) && slices.Equal(o.Include, part.Include) && slices.Equal(o.Inverted, part.Inverted) &&
 		(o.Where == nil) == (part.Where == nil) && (o.Where == nil || o.Where.SQL == part.Where.SQL)
 }
