@@ -22,6 +22,8 @@ type Change struct {
 	// session is Guard.Session, temporary Guard.Temporary.
 	session   uint32
 	temporary *Temporary
+	// ofBuild: it is a step of the build of an index.
+	ofBuild bool
 	// local: nothing but temporary relations has been changed.
 	local bool
 	// granting: a change of privileges that runs alone, which holds catalog.granting.
@@ -174,6 +176,9 @@ func (ch *Change) Close(ctx context.Context, t *TableDescriptor) (err error) {
 	if ch.Closed(t.ID) {
 		return nil
 	}
+	if err := ch.waitsForBuild(t); err != nil {
+		return err
+	}
 	if t.Temporary() { // No other transaction writes it.
 		ch.closed = append(ch.closed, t.ID)
 		return nil
@@ -263,6 +268,9 @@ func (ch *Change) Update(ctx context.Context, old, t *TableDescriptor, exclusive
 	if t.Temporary() {
 		return ch.updateTemporary(old, t, exclusive)
 	}
+	if err := ch.waitsForBuild(old); err != nil {
+		return err
+	}
 	version, err := ch.bump(ctx)
 	if err != nil {
 		return err
@@ -293,6 +301,9 @@ func (ch *Change) Update(ctx context.Context, old, t *TableDescriptor, exclusive
 func (ch *Change) Drop(ctx context.Context, t *TableDescriptor) error {
 	if t.Temporary() {
 		return ch.forgetTemporary(t)
+	}
+	if err := ch.waitsForBuild(t); err != nil {
+		return err
 	}
 	if _, err := ch.bump(ctx); err != nil {
 		return err

@@ -11,8 +11,9 @@ import (
 // formatVersion is the layout of the catalog's keys and values: docs/format/catalog.md.
 const (
 	formatVersion = "7"
-	// formatWithoutPartitionedKeys is the layout before, in which no foreign key referenced a partitioned table. An older server would look for
-	// the referenced rows in the partitioned table itself, and would not check what changes in its partitions.
+	// formatWithoutPartitionedKeys is the layout before, in which no foreign key referenced a partitioned table, and no index was
+	// built while its table was written. An older server would look for the referenced rows in the partitioned table itself, would not check what
+	// changes in its partitions, and would not note the rows that it changes while an index is built.
 	formatWithoutPartitionedKeys = "6"
 	// formatWithoutDatabases is the layout before that, of a store with one database, in which all unique keys were checked as rows are written, NULLs were
 	// distinct in them, and no table had partitions. An older server would let clients of all databases into that one, would not check keys later, make

@@ -330,6 +330,11 @@ func (ch *Change) abandon(ctx context.Context, t *TableDescriptor) error {
 			return err
 		}
 	}
+	for i := range t.Builds {
+		if err := ch.abandonBuild(ctx, &t.Builds[i]); err != nil {
+			return err
+		}
+	}
 	if t.StatsVersion == 0 {
 		return nil
 	}

@@ -65,6 +65,7 @@ type TableDescriptor struct {
 	// Referencing are the ids of other tables that have foreign keys to this one.
 	Referencing []uint64             `json:",omitempty"`
 	Observers   []ObserverDescriptor `json:",omitempty"` // by ID
+	Builds      []IndexBuild         `json:",omitempty"` // indexes that are not complete
 	// RowSecurity: the policies decide about rows, for the owner as well if ForceRowSecurity.
 	RowSecurity      bool                `json:",omitempty"`
 	ForceRowSecurity bool                `json:",omitempty"`
@@ -386,10 +387,17 @@ func (t *TableDescriptor) ColumnAt(ordinal int) *ColumnDescriptor {
 	return &t.Computed[ordinal-len(t.Columns)]
 }
 
-// ColumnByID returns a column, which may be a computed one, or nil.
+// ColumnByID returns a column, which may be a computed one, also of an index that is not complete, or nil.
 func (t *TableDescriptor) ColumnByID(id uint32) *ColumnDescriptor {
 	if ord := t.Ordinal(id); ord >= 0 {
 		return t.ColumnAt(ord)
+	}
+	for i := range t.Builds {
+		for j := range t.Builds[i].Computed {
+			if c := &t.Builds[i].Computed[j]; c.ID == id {
+				return c
+			}
+		}
 	}
 	return nil
 }
@@ -444,6 +452,10 @@ func (t *TableDescriptor) Clone() *TableDescriptor {
 	c.Observers = slices.Clone(t.Observers)
 	for i := range c.Observers {
 		c.Observers[i] = c.Observers[i].clone()
+	}
+	c.Builds = slices.Clone(t.Builds)
+	for i := range c.Builds {
+		c.Builds[i] = c.Builds[i].clone()
 	}
 	c.Policies = slices.Clone(t.Policies)
 	for i := range c.Policies {

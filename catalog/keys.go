@@ -45,6 +45,7 @@ const (
 
 	wordObserverError = "observererror" // observer / key of a row → why it is set aside
 	wordSeeding       = "seeding"       // observer → how far its table has been notified
+	wordBuild         = "build"         // OID of an index → how far its build has come
 	wordAdvisory      = "advisory"      // kind and number of an advisory lock; never has a value
 )
 

@@ -57,6 +57,8 @@ type SystemView interface {
 	ObserverActivity(ctx context.Context) (map[uint64]ObserverActivity, error)
 	// ObserverErrors calls yield with the rows that observers have set aside (percodb.observer_errors).
 	ObserverErrors(ctx context.Context, yield func(*ObserverError) error) error
+	// IndexProgress lists the builds of indexes (pg_stat_progress_create_index).
+	IndexProgress(ctx context.Context) ([]IndexProgress, error)
 	// Changed calls yield with the rows that the session's observer handles together (ChangedRelation).
 	Changed(yield func(types.Row) error) error
 }

@@ -312,6 +312,12 @@ func (r *run) addExclusion(ctx context.Context, t *catalog.TableDescriptor, c *a
 
 // addIndex fills a new index and gives it to the table. t must be closed to writers.
 func (r *run) addIndex(ctx context.Context, t, next *catalog.TableDescriptor, ix catalog.IndexDescriptor) error {
+	if r.tree != nil {
+		if !t.IsPartitioned() {
+			return r.beginBuild(ctx, t, next, catalog.IndexBuild{Index: ix, Root: r.tree.root})
+		}
+		ix.Incomplete = len(t.Partitioning.Partitions) > 0
+	}
 	next.NextIndexID = ix.ID + 1
 	next.Indexes = append(next.Indexes, ix)
 	if err := r.backfill(ctx, next, []*catalog.IndexDescriptor{&next.Indexes[len(next.Indexes)-1]}); err != nil {

@@ -163,8 +163,13 @@ func (r *run) mayDrop(ctx context.Context, n *ast.Drop) error {
 			if err != nil {
 				return err
 			}
-			if ix != nil && !r.access.Owns(owner.OwnerOID()) && !r.access.OwnsSchema(owner.Schema) {
-				return mustBeOwner("index", ix.Name)
+			if ix == nil {
+				if owner, _, err = catalog.FindBuild(ctx, r.r, name.Schema, name.Name); err != nil {
+					return err
+				}
+			}
+			if owner != nil && !r.access.Owns(owner.OwnerOID()) && !r.access.OwnsSchema(owner.Schema) {
+				return mustBeOwner("index", name.Name)
 			}
 			continue
 		}

@@ -21,9 +21,12 @@ type chunks struct {
 	committing chan error
 	// whole is the one transaction, nil until the first write.
 	whole *percolator.Txn
-	// written counts the writes of the one transaction, or of the block's.
-	written int
+	// out writes the one transaction, or the block's.
+	out txnWriter
 }
+
+// txnWriter writes transactions that may grow large.
+type txnWriter struct{ written int }
 
 // mergeEvery is after how many writes a transaction's runs are merged if they have become many: so a cancel
 // ends the merge.
@@ -58,7 +61,7 @@ func (c *chunks) insert(ctx context.Context, key, value []byte) error {
 
 func (c *chunks) add(ctx context.Context, w write) error {
 	if !c.r.alone {
-		return c.write(ctx, c.r.txn, &w)
+		return c.out.write(ctx, c.r.txn, &w)
 	}
 	if c.r.OneTransaction {
 		if c.whole == nil {
@@ -68,7 +71,7 @@ func (c *chunks) add(ctx context.Context, w write) error {
 			}
 			c.whole = txn
 		}
-		return c.write(ctx, c.whole, &w)
+		return c.out.write(ctx, c.whole, &w)
 	}
 	c.pending = append(c.pending, w)
 	c.sizeBytes += len(w.key) + len(w.value)
@@ -78,12 +81,12 @@ func (c *chunks) add(ctx context.Context, w write) error {
 	return c.send(ctx)
 }
 
-// write writes w as a part of a transaction that may grow large.
-func (c *chunks) write(ctx context.Context, txn *percolator.Txn, w *write) error {
+// write writes w as a part of a transaction.
+func (o *txnWriter) write(ctx context.Context, txn *percolator.Txn, w *write) error {
 	if err := w.to(txn); err != nil {
 		return err
 	}
-	if c.written++; c.written%mergeEvery != 0 {
+	if o.written++; o.written%mergeEvery != 0 {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {

@@ -2,6 +2,7 @@ package ddl
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -64,6 +65,10 @@ type Deps struct {
 	FireTruncate func(ctx context.Context, t *catalog.TableDescriptor, before bool) error
 	// ChunkBytes is the size of the transactions that build indexes and rewrite tables: 4 MiB.
 	ChunkBytes int
+	// OnlineRows is the number of rows up to which CREATE INDEX keeps the table closed: 1024; negative: 0.
+	OnlineRows int
+	// Builds has the builds of indexes that the process is at; nil: nobody asks.
+	Builds *Builds
 	// ProgressRows is the number of rows between two reports of progress: 100,000.
 	ProgressRows int64
 	Logger       *slog.Logger // discards
@@ -80,8 +85,12 @@ func (d Deps) ensureDefaults() Deps {
 		d.User, d.SessionUser = catalog.BootstrapSuperuser, catalog.BootstrapSuperuser
 	}
 	if d.ChunkBytes == 0 {
-		d.ChunkBytes = 4 << 20
+		d.ChunkBytes = defaultChunkBytes
 	}
+	if d.OnlineRows == 0 {
+		d.OnlineRows = onlineRows
+	}
+	d.OnlineRows = max(d.OnlineRows, 0)
 	if d.ProgressRows == 0 {
 		d.ProgressRows = 100_000
 	}
@@ -140,6 +149,9 @@ func Handles(stmt ast.Statement) bool {
 // ofType reports whether a kind of objects is one of types.
 func ofType(kind string) bool { return kind == "TYPE" || kind == "DOMAIN" }
 
+// defaultChunkBytes is Deps.ChunkBytes unless it is given.
+const defaultChunkBytes = 4 << 20
+
 // maxAttempts bounds how often a statement that runs alone starts again after a conflict with the
 // schema change of another process.
 const maxAttempts = 20
@@ -153,7 +165,8 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 		defer func() { env.Format.Domains, env.TextSearch = domains, textSearch }()
 	}
 	if d.Txn != nil {
-		return runInBlock(ctx, stmt, &d)
+		tag, err := runInBlock(ctx, stmt, &d)
+		return tag, explainBuilding(err)
 	}
 	if n, ok := stmt.(*ast.Analyze); ok {
 		return "ANALYZE", analyzeAlone(ctx, &d, n.Tables)
@@ -166,6 +179,9 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 	}
 	if n, ok := stmt.(*ast.CreateObserver); ok {
 		return createObserverAlone(ctx, &d, n)
+	}
+	if n, ok := stmt.(*ast.CreateIndex); ok {
+		return createIndexAlone(ctx, &d, n)
 	}
 	f := func(r *run) (string, error) { return r.dispatch(ctx, stmt) }
 	return repeatAlone(ctx, &d, changeFor(stmt, &d), f)
@@ -213,6 +229,13 @@ type beginChange func(*catalog.Guard, context.Context) (*catalog.Change, error)
 func repeatAlone(ctx context.Context, d *Deps, begin beginChange, f func(r *run) (string, error)) (tag string, err error) {
 	for attempt := 1; ; attempt++ {
 		tag, err = attemptAlone(ctx, d, begin, f)
+		if building := (*catalog.BuildingError)(nil); errors.As(err, &building) {
+			if err := awaitBuilds(ctx, d, building); err != nil {
+				return "", err
+			}
+			attempt--
+			continue
+		}
 		if kind := errkind.Of(err); attempt == maxAttempts || kind != errkind.WriteConflict && kind != errkind.CommitTooLate {
 			return tag, err
 		}
@@ -232,6 +255,9 @@ type run struct {
 	path   []string
 	// reserved are the first of the index ids that tables have been given and not yet used (exclusiveAll).
 	reserved map[uint64]uint32
+	// online collects the builds of indexes that the statement begins; nil: it begins none. tree is set for an index of a partitioned table.
+	online *onlineBuilds
+	tree   *treeBuild
 	// after is called when the transaction is over, or the statement is in a block.
 	after []func()
 }

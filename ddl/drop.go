@@ -426,6 +426,14 @@ func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {
 		if err != nil {
 			return err
 		}
+		if ix == nil {
+			if dropped, err := r.dropFailedIndex(ctx, name); dropped || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		switch {
 		case ix == nil && n.IfExists:
 			if err := r.noticeDropAbsent(ctx, n.Kind, name); err != nil {
@@ -467,6 +475,18 @@ func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {
 		}
 	}
 	return nil
+}
+
+// dropFailedIndex drops an index whose build has failed. It reports whether there is one.
+func (r *run) dropFailedIndex(ctx context.Context, name ast.TableName) (bool, error) {
+	t, build, err := catalog.FindBuild(ctx, r.r, name.Schema, name.Name)
+	switch {
+	case err != nil || build == nil:
+		return false, err
+	case !build.Failed():
+		return false, &catalog.BuildingError{Table: t.ID, Name: t.Name}
+	}
+	return true, r.removeFailed(ctx, t, build.Index.OID)
 }
 
 // dropIndexBelow drops the parts of an index that was one of a partitioned table.

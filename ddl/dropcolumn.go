@@ -73,6 +73,12 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 			return err
 		}
 	}
+	err = r.dropBuilds(ctx, next, func(b *catalog.IndexBuild) (bool, error) {
+		return namesColumn(t.WithBuild(b), &b.Index, &t.Columns[ord])
+	})
+	if err != nil {
+		return err
+	}
 	pruneComputed(next)
 	checks, err := checksWithout(t, n.Name)
 	if err != nil {

@@ -35,6 +35,7 @@ type server struct {
 	catalog *catalog.Catalog
 	chunk   int  // ChunkBytes
 	whole   bool // OneTransaction
+	online  int  // OnlineRows
 }
 
 func newServer(t testing.TB, opts catalog.Options) *server {
@@ -302,7 +303,7 @@ func (s *session) rollback() {
 }
 
 func (s *session) deps() Deps {
-	d := Deps{Database: "percodb", DB: s.db, Catalog: s.catalog, Env: &s.env, Report: s, ChunkBytes: s.chunk, OneTransaction: s.whole, ProgressRows: 1, User: s.user, SessionUser: s.user}
+	d := Deps{Database: "percodb", DB: s.db, Catalog: s.catalog, Env: &s.env, Report: s, ChunkBytes: s.chunk, OneTransaction: s.whole, OnlineRows: s.online, ProgressRows: 1, User: s.user, SessionUser: s.user}
 	if s.txn != nil {
 		d.Txn, d.Guard = s.txn, s.guard
 	}

@@ -44,6 +44,16 @@ func (r *run) createIndex(ctx context.Context, n *ast.CreateIndex) error {
 	if t.IsPartitioned() {
 		return r.createIndexOnTree(ctx, t, n)
 	}
+	online, err := r.buildsOnline(ctx, t)
+	if err != nil {
+		return err
+	}
+	if online {
+		r.ch.ForBuild()
+	}
+	if err := r.noticeBlocks(ctx, t); err != nil {
+		return err
+	}
 	if t, err = r.exclusive(ctx, t, 1); err != nil {
 		return err
 	}
@@ -53,7 +63,23 @@ func (r *run) createIndex(ctx context.Context, n *ast.CreateIndex) error {
 		return err
 	}
 	r.noticeMethod(&ix)
+	if online {
+		return r.beginBuild(ctx, t, next, catalog.IndexBuild{Index: ix, KeepInvalid: n.Concurrently})
+	}
 	return r.addIndex(ctx, t, next, ix)
+}
+
+// noticeBlocks tells the client that a block blocks the writers of t until it ends, if t is older than the block and has rows.
+func (r *run) noticeBlocks(ctx context.Context, t *catalog.TableDescriptor) error {
+	if r.alone || t.Temporary() || r.ch.Created(t.ID) || r.ch.Closed(t.ID) {
+		return nil
+	}
+	left, err := r.countDown(ctx, t, 0)
+	if err == nil && left < 0 {
+		r.Report.Notice(pgerror.New(pgerror.SuccessfulCompletion, "writers of table %q wait until the transaction block ends", t.Name).
+			WithHint("CREATE INDEX outside of a transaction block does not block writers."))
+	}
+	return err
 }
 
 // newIndex makes the descriptor for CREATE INDEX. It adds the expressions of the index to t, which the caller owns.

@@ -105,6 +105,9 @@ func (r *run) relationTaken(ctx context.Context, schema string, pending map[stri
 		for i := range t.Indexes {
 			taken[t.Indexes[i].Name] = true
 		}
+		for i := range t.Builds {
+			taken[t.Builds[i].Index.Name] = true
+		}
 	}
 	return func(name string) bool { return taken[name] || pending[name] }, nil
 }

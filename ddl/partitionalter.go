@@ -547,8 +547,14 @@ func (r *run) createIndexOnTree(ctx context.Context, t *catalog.TableDescriptor,
 			return err
 		}
 	}
-	tree, err := r.exclusiveAll(ctx, tree, 2)
+	online, err := r.buildsOnline(ctx, tree...)
 	if err != nil {
+		return err
+	}
+	if online {
+		r.ch.ForBuild()
+	}
+	if tree, err = r.exclusiveAll(ctx, tree, 2); err != nil {
 		return err
 	}
 	t = tree[0]
@@ -561,13 +567,38 @@ func (r *run) createIndexOnTree(ctx context.Context, t *catalog.TableDescriptor,
 		return err
 	}
 	r.noticeMethod(&ix)
+	if online && !n.Only {
+		r.tree = &treeBuild{root: ix.OID}
+		for _, part := range tree {
+			if !part.IsPartitioned() {
+				r.tree.parts++
+			}
+		}
+	}
 	if err := r.addIndex(ctx, t, next, ix); err != nil {
 		return err
 	}
 	if n.Only {
 		return r.markIncomplete(ctx, next, ix.OID)
 	}
-	return r.carryBelow(ctx, t.ID, ix.OID)
+	if err := r.carryBelow(ctx, t.ID, ix.OID); err != nil || r.tree == nil {
+		return err
+	}
+	return r.completeTree(ctx, t.ID, ix.OID)
+}
+
+// completeTree notes of an index and of those of partitions below it whether all partitions have a part of it.
+func (r *run) completeTree(ctx context.Context, id uint64, oid uint32) error {
+	err := r.forParts(ctx, id, func(part *catalog.TableDescriptor) error {
+		if own := part.PartOfIndex(oid); own != nil && part.IsPartitioned() {
+			return r.completeTree(ctx, part.ID, own.OID)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.completeIndex(ctx, id, oid)
 }
 
 // attachIndex is ALTER INDEX … ATTACH PARTITION.

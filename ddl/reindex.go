@@ -160,6 +160,11 @@ func (r *run) reindexedIndex(ctx context.Context, n *ast.Reindex) ([]reindexTarg
 		return nil, err
 	}
 	if ix == nil {
+		if of, build, err := catalog.FindBuild(ctx, r.r, n.Name.Schema, n.Name.Name); err != nil {
+			return nil, err
+		} else if build != nil {
+			return nil, refuseReindex(of, build)
+		}
 		if _, err := r.mustFind(ctx, n.Name); err != nil {
 			return nil, unplaced(err)
 		}
@@ -172,6 +177,14 @@ func (r *run) reindexedIndex(ctx context.Context, n *ast.Reindex) ([]reindexTarg
 		return nil, pgerror.Unsupported("REINDEX of an index of a partitioned table", "Name its parts, or REINDEX TABLE.")
 	}
 	return []reindexTarget{{t, ix.Name}}, nil
+}
+
+// refuseReindex is the error of REINDEX of an index that is not complete.
+func refuseReindex(t *catalog.TableDescriptor, build *catalog.IndexBuild) error {
+	if !build.Failed() {
+		return pgerror.New(pgerror.ObjectInUse, "index %q of table %q is being built", build.Index.Name, t.Name)
+	}
+	return pgerror.Unsupported("REINDEX of an invalid index", "Drop the index and create it again.")
 }
 
 func (r *run) reindexedTable(ctx context.Context, n *ast.Reindex, concurrently bool) ([]reindexTarget, error) {

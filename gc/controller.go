@@ -70,7 +70,10 @@ type Options struct {
 	Members  func(ctx context.Context) ([]Member, error)
 	Resolver Resolver
 	// Drops lists dropped tables. Optional.
-	Drops    Drops
+	Drops Drops
+	// Held returns the oldest timestamp, as stored as of ts, at which work will still read that goes on after its process has ended; 0: there
+	// is none. Optional.
+	Held     func(ctx context.Context, ts tso.Timestamp) (tso.Timestamp, error)
 	Settings Settings
 	// Life applies until SetLife has been called; DefaultLife.
 	Life time.Duration

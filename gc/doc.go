@@ -6,7 +6,7 @@
 //
 // The controller works in rounds. Each step of a round completes on every available shard before the next begins:
 //
-//	choose    the safe point sp is the least of now - life and the oldest transaction that any process has reported
+//	choose    the safe point sp is the least of now - life, the oldest transaction that any process has reported, and the snapshots of builds of indexes
 //	fence     from now on, nothing at or below sp is read, begun or prewritten
 //	resolve   transactions that began at or below sp and have left locks are committed or rolled back
 //	sync      the results of resolve are made durable

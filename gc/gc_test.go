@@ -343,3 +343,38 @@ func TestRestartBeforeTheSync(t *testing.T) {
 		}
 	}
 }
+
+// Goal: what work that outlives its process will still read is kept, and the safe point stays when that cannot be read. Method: the controller is
+// told of a snapshot, of an error, and of nothing.
+func TestHeldSnapshots(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	w.put("a", "1", "z", "1")
+	held, err := w.db.Timestamp(ctx)
+	w.must(err)
+	var failed error
+	w.opts.Held = func(context.Context, tso.Timestamp) (tso.Timestamp, error) { return held, failed }
+	round := func() tso.Timestamp {
+		w.put("a", "2", "z", "2")
+		w.oracle.advance(10 * time.Minute)
+		w.clock = w.clock.Add(2 * DefaultLease)
+		w.must(w.Round(ctx))
+		return w.Status().SafePoint
+	}
+	if got := round(); got != held-1 {
+		t.Errorf("safe point %d, held %d", got, held)
+	}
+	reader := w.db.BeginAt(held)
+	defer reader.Close()
+	if v, err := reader.Get(ctx, []byte("a")); string(v) != "1" || err != nil {
+		t.Errorf("as of the held snapshot a = %q, %v", v, err)
+	}
+	failed = context.DeadlineExceeded
+	if got := round(); got != held-1 {
+		t.Errorf("safe point %d although the snapshots could not be read", got)
+	}
+	held, failed = 0, nil
+	if got := round(); got <= reader.ReadTS() {
+		t.Errorf("safe point %d although nothing is held", got)
+	}
+}

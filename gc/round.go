@@ -112,7 +112,28 @@ func (c *Controller) choose(ctx context.Context) (tso.Timestamp, error) {
 	if status.Oldest != 0 {
 		safePoint = min(safePoint, status.Oldest)
 	}
+	if safePoint, err = c.keepHeld(ctx, safePoint, now); err != nil {
+		return 0, err
+	}
 	return max(safePoint, status.SafePoint), nil
+}
+
+// keepHeld lowers a safe point below what is held as of now. If that cannot be read, the safe point stays as it is.
+func (c *Controller) keepHeld(ctx context.Context, safePoint, now tso.Timestamp) (tso.Timestamp, error) {
+	if c.opts.Held == nil {
+		return safePoint, nil
+	}
+	held, err := c.opts.Held(ctx, now)
+	switch {
+	case unreachable(err) && ctx.Err() == nil:
+		c.log.Warn("history is kept: the catalog cannot be read", "err", err)
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("read which snapshots are held: %w", err)
+	case held != 0:
+		safePoint = min(safePoint, held-1)
+	}
+	return safePoint, nil
 }
 
 // fence raises the safe point on all shards that can be reached. If an earlier controller has raised it further on one

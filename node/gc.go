@@ -27,7 +27,7 @@ type GCOptions struct {
 // startCollecting runs the controller of garbage collection.
 func (n *Node) startCollecting(engine *kv.Engine, oracle tso.Oracle, db *percolator.DB, members func(context.Context) ([]gc.Member, error)) (*gc.Controller, error) {
 	c, err := gc.New(gc.Options{
-		Oracle: oracle, Members: members, Resolver: db, Drops: drops{db}, Settings: engine,
+		Oracle: oracle, Members: members, Resolver: db, Drops: drops{db}, Held: buildsHold(db), Settings: engine,
 		Life: n.opts.GC.Life, Interval: n.opts.GC.Interval, Lease: n.opts.GC.Lease,
 		Logger: n.log, Registerer: n.registry,
 	})
@@ -57,6 +57,15 @@ func (n *Node) startReporting(ctx context.Context, db *percolator.DB, service gc
 	}
 	n.onClose(func(ctx context.Context) { r.Close(ctx) })
 	return r, nil
+}
+
+// buildsHold returns the function that reads the oldest snapshot that the builds of indexes read.
+func buildsHold(db *percolator.DB) func(context.Context, tso.Timestamp) (tso.Timestamp, error) {
+	return func(ctx context.Context, ts tso.Timestamp) (tso.Timestamp, error) {
+		txn := db.BeginAt(ts)
+		defer txn.Close()
+		return catalog.BuildsHold(ctx, txn)
+	}
 }
 
 // drops converts the catalog's dropped tables and indexes to spans of keys.

@@ -104,12 +104,14 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 		DB: d.db, Catalog: d.catalog, Router: s.router, Oracle: s.oracle, Plans: session.NewPlanCache(),
 		Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version, Notify: hub,
 		GroupSize: n.opts.GroupSize, Shared: !s.local(), GC: reporter,
-		WaitGraph: s.waits,
-		Memory:    n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7), Audit: n.audit,
+		WaitGraph: s.waits, Builds: new(ddl.Builds),
+		Memory: n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7), Audit: n.audit,
 	}
 	observers := observer.Start(observer.Options{Deps: deps, Logger: n.log, Registerer: n.registry})
 	n.onClose(observers.Close)
 	hub.OnProcessEnded(observers.ProcessEnded)
+	builds := session.StartIndexBuilds(deps, n.log)
+	n.onClose(func(context.Context) { builds.Close() })
 	deps.Hints, deps.Observers, deps.Cursors = observers.Hints, observers.Activity, session.NewChangeCursors()
 	configuration, err := n.openConfiguration(ctx, d.catalog)
 	if err != nil {

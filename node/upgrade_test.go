@@ -147,3 +147,22 @@ func TestUpgradeFromWithoutPartitionedKeys(t *testing.T) {
 		n.Close(context.Background())
 	}
 }
+
+// Goal: a directory from before indexes were built while their tables are written opens with its rows and indexes, also when it is opened
+// again, and builds others. Method: a directory that an earlier percodb wrote.
+func TestUpgradeFromWithoutBuilds(t *testing.T) {
+	opts := Options{Role: RoleAll, Data: unpack(t, "testdata/without-builds.tar.gz"), AcceptClockStep: true, Listen: "127.0.0.1:0"}
+	for i := range 2 {
+		n := start(t, opts)
+		if got := query(t, n, "select count(*) || max(v) from kept where v > 'v98'"); got != "20v99" {
+			t.Errorf("rows %q", got)
+		}
+		if i == 0 {
+			query(t, n, "create index later on kept (v desc)")
+		}
+		if got := query(t, n, "select string_agg(indexrelid::regclass || ' ' || indisvalid, ', ' order by 1) from pg_index where indrelid = 'kept'::regclass"); got != "kept_pkey true, kept_v true, later true" {
+			t.Errorf("indexes %q", got)
+		}
+		n.Close(context.Background())
+	}
+}

@@ -56,14 +56,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 	if err := mustBeAlone(tree, c.tx.phase.explicit()); err != nil {
 		return Tag{}, err
 	}
-	deps := ddl.Deps{
-		DB: c.deps.DB, Catalog: c.deps.Catalog, Temporary: c.tx.temporary(), Env: c.env, SearchPath: c.settings.SearchPath,
-		Report: reporter{w}, Exec: c.execute, Logger: c.log,
-		CheckProcedural: c.procedural.check, LockTimeout: c.settings.LockTimeout, Session: c.tx.guard.Session, User: c.acting.current, SessionUser: c.acting.session, Database: c.identity.database, EndSessions: c.endSessions, CheckSetting: settings.Check, SuperuserSetting: settings.ForSuperusers,
-	}
-	if deps.OneTransaction = !c.deps.Shared; c.deps.Shared {
-		deps.CreateRange = c.deps.Router.CreateRange
-	}
+	deps := c.dependencies(reporter{w})
 	if shared {
 		if err := c.tx.begin(ctx); err != nil {
 			return Tag{}, err
@@ -99,6 +92,20 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 	}
 	c.deps.Metrics.Statements.ddl.Inc()
 	return verb(tag), nil
+}
+
+// dependencies are those of a statement that runs alone.
+func (c *schemaCommands) dependencies(report ddl.Reporter) ddl.Deps {
+	deps := ddl.Deps{
+		DB: c.deps.DB, Catalog: c.deps.Catalog, Temporary: c.tx.temporary(), Env: c.env, SearchPath: c.settings.SearchPath,
+		Report: report, Exec: c.execute, Logger: c.log, Builds: c.deps.Builds,
+		CheckProcedural: c.procedural.check, LockTimeout: c.settings.LockTimeout, Session: c.tx.guard.Session, User: c.acting.current, SessionUser: c.acting.session,
+		Database: c.identity.database, EndSessions: c.endSessions, CheckSetting: settings.Check, SuperuserSetting: settings.ForSuperusers,
+	}
+	if deps.OneTransaction = !c.deps.Shared; c.deps.Shared {
+		deps.CreateRange = c.deps.Router.CreateRange
+	}
+	return deps
 }
 
 // changeName names a statement that read-only transactions refuse; "" for those that they do not.

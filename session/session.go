@@ -51,6 +51,7 @@ import (
 	"github.com/percodb/percodb/audit"
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
+	"github.com/percodb/percodb/ddl"
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
@@ -105,6 +106,8 @@ type Deps struct {
 	Cursors *ChangeCursors
 	// Observers returns what is known of the observers' work in this process, by their numbers; nil: nothing.
 	Observers func() map[uint64]catalog.ObserverActivity
+	// Builds has the builds of indexes that the process is at; nil: views do not show them.
+	Builds *ddl.Builds
 	// Audit is where sessions write what is of interest to an audit; nil: nowhere.
 	Audit *audit.Log
 	// PageHint overrides the size of the first page of scans (tests run with 1); 0: default.

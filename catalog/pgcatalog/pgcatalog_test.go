@@ -121,6 +121,9 @@ func (session) AccessRules(context.Context) ([]catalog.AccessRule, error) {
 		{Line: 2, Error: "end-of-line before database specification"},
 	}, nil
 }
+func (session) IndexProgress(context.Context) ([]catalog.IndexProgress, error) {
+	return []catalog.IndexProgress{{PID: 1, Database: 5, DatabaseName: "percodb", Table: 16384, Index: 16385, Command: "CREATE INDEX", Phase: "initializing"}}, nil
+}
 func (session) Activity() []catalog.Activity {
 	return []catalog.Activity{{PID: 7, User: "joe", State: "active", Query: "select 1", ClientAddr: "127.0.0.1", ClientPort: 9, QueryStart: 1}}
 }

@@ -82,6 +82,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_settings":                     settingRows,
 		"pg_catalog.pg_stat_activity":                activityRows,
 		"pg_catalog.pg_locks":                        advisoryLockRows,
+		"pg_catalog.pg_stat_progress_create_index":   indexProgressRows,
 		"pg_catalog.pg_stat_ssl":                     sslRows,
 		"pg_catalog.pg_stat_gssapi":                  gssRows,
 		"pg_catalog.pg_hba_file_rules":               accessRuleRows,
@@ -377,6 +378,7 @@ func attrdefRows(s *scan) error {
 func indexRows(s *scan) error {
 	return s.eachIndex(func(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
 		var keys, classes, collations, options []int64
+		complete := t.BuildOf(ix.OID) == nil
 		for i, id := range indexColumnIDs(ix) {
 			if t.ColumnByID(id).Expr != nil {
 				keys = append(keys, 0)
@@ -408,7 +410,7 @@ func indexRows(s *scan) error {
 			col{"indisunique", boolean(isUnique(ix))}, col{"indisprimary", boolean(isPrimary(t, ix))}, col{"indimmediate", boolean(!ix.Deferrable)},
 			col{"indnullsnotdistinct", boolean(ix.NullsNotDistinct)}, col{"indisexclusion", boolean(ix.Exclude != nil)},
 			col{"indisclustered", boolean(ix.Clustered)},
-			col{"indisvalid", boolean(ix.State == catalog.IndexPublic && !ix.Incomplete)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
+			col{"indisvalid", boolean(complete && !ix.Incomplete)}, col{"indisready", boolean(complete)}, col{"indislive", boolean(true)},
 			col{"indkey", vector(types.TInt2vector, keys)}, col{"indclass", vector(types.TOidvector, classes)},
 			col{"indcollation", vector(types.TOidvector, collations)}, col{"indoption", vector(types.TInt2vector, options)},
 			col{"indexprs", s.printer().indexExpressions(t, ix)}, col{"indpred", s.printer().indexPredicate(t, ix)},

@@ -303,6 +303,34 @@ func advisoryLockRows(s *scan) error {
 	return nil
 }
 
+// indexProgressRows are the rows of pg_stat_progress_create_index. Those of others' sessions are shown without details, as in PostgreSQL. Tables
+// have no blocks.
+func indexProgressRows(s *scan) error {
+	if s.view == nil {
+		return nil
+	}
+	all, err := s.view.IndexProgress(s.ctx)
+	if err != nil {
+		return err
+	}
+	owners := map[uint32]uint32{}
+	for _, a := range s.view.Activity() {
+		owners[a.PID] = a.Role
+	}
+	for _, p := range all {
+		row := []col{{"pid", num(p.PID)}, {"datid", oid(p.Database)}, {"datname", text(p.DatabaseName)}}
+		if owner, ok := owners[p.PID]; s.monitors(catalog.ReadAllStatsRole) || ok && s.monitors(owner) {
+			row = append(row, col{"relid", oid(uint32(p.Table))}, col{"index_relid", oid(p.Index)}, col{"command", text(p.Command)}, col{"phase", text(p.Phase)},
+				col{"lockers_total", num(0)}, col{"lockers_done", num(0)}, col{"current_locker_pid", num(0)}, col{"blocks_total", num(0)}, col{"blocks_done", num(0)},
+				col{"tuples_total", num(p.Total)}, col{"tuples_done", num(p.Rows)}, col{"partitions_total", num(p.Parts)}, col{"partitions_done", num(p.Part)})
+		}
+		if err := s.emit(row...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func sslRows(s *scan) error {
 	if s.view == nil {
 		return nil

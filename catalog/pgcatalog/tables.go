@@ -256,6 +256,11 @@ func visibleIndexes(t *catalog.TableDescriptor) []*catalog.IndexDescriptor {
 	for i := range t.Indexes {
 		all = append(all, &t.Indexes[i])
 	}
+	for i := range t.Builds {
+		if t.Builds[i].KeepInvalid { // Others appear when they are complete.
+			all = append(all, &t.Builds[i].Index)
+		}
+	}
 	return all
 }
 
