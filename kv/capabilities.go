@@ -19,6 +19,10 @@ type Capabilities struct {
 	LockQueue bool
 	// WaitForRelease: WaitForRelease is answered.
 	WaitForRelease bool
+	// ReadFence: the shard remembers the timestamps that it has served reads at, and the MinCommitTS of every later
+	// prewrite lies above them. Without it MinCommitTS lies above the transaction's own timestamps only, and the
+	// transaction's commit_ts is one that was fetched after its locks were set.
+	ReadFence bool
 	// LargeCommit: CommitLarge is answered.
 	LargeCommit bool
 }

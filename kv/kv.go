@@ -283,3 +283,19 @@ func (e *UnavailableError) Kind() errkind.Kind { return errkind.Unavailable }
 
 // CorruptionError: the store contains data that the protocol cannot have written, or that fails its checksums.
 type CorruptionError = mvcc.CorruptionError
+
+// SizeLimitError: the engine cannot store a key or a value of this size. Nothing was done.
+type SizeLimitError struct {
+	Index       bool // it is a key
+	Size, Limit int
+}
+
+func (e *SizeLimitError) Error() string {
+	if e.Index {
+		return fmt.Sprintf("index row size %d exceeds maximum %d", e.Size, e.Limit)
+	}
+	return fmt.Sprintf("row is too big: size %d, maximum size %d", e.Size, e.Limit)
+}
+
+// Kind implements errkind.Error.
+func (e *SizeLimitError) Kind() errkind.Kind { return errkind.TooLarge }

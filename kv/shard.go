@@ -54,7 +54,7 @@ func (k mutationKeys) at(i int) []byte { return k[i].Key }
 
 // Capabilities implements Shard.
 func (s *Store) Capabilities() Capabilities {
-	return Capabilities{ExactlyOnce: true, OnePhase: true, Async: true, ReadLatest: true, LockQueue: true,
+	return Capabilities{ExactlyOnce: true, OnePhase: true, Async: true, ReadLatest: true, LockQueue: true, ReadFence: true,
 		WaitForRelease: true, LargeCommit: true}
 }
 

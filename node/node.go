@@ -5,6 +5,9 @@
 //	kv    engine ─ store ─ gRPC                 oracle and directory over gRPC
 //	sql   percolator ─ catalog ─ sessions       oracle, directory and shards over gRPC
 //
+// Over Bigtable (bigtable.go) there is no engine and no store: every process has sessions, and one of them, by a lease in the
+// table, the oracle.
+//
 // Invariants: what was started is stopped in the reverse order, also when a later start fails; a
 // Node's Close returns when all its goroutines have ended.
 package node
@@ -27,6 +30,7 @@ import (
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/server"
@@ -90,6 +94,9 @@ type Options struct {
 
 	GC GCOptions
 
+	// Bigtable, if given, is the table that keeps all data, in the place of a directory: the role is all.
+	Bigtable *bigtable.Options
+
 	// Tests run with small numbers; 0: defaults.
 	RangeMaxBytes int64 // ranges split beyond this size
 	PageRows      int   // largest page of a scan
@@ -138,17 +145,10 @@ func Start(ctx context.Context, opts Options) (_ *Node, err error) {
 	if err = n.openAudit(); err != nil {
 		return nil, err
 	}
-	switch opts.Role {
-	case RoleAll:
-		err = n.startAll(ctx)
-	case RoleTSO:
-		err = n.startTSO(ctx)
-	case RoleKV:
-		err = n.startKV(ctx)
-	case RoleSQL:
-		err = n.startSQL(ctx)
-	default:
-		err = fmt.Errorf("unknown role %q: use all, tso, kv or sql", opts.Role)
+	if opts.Bigtable != nil {
+		err = n.startBigtable(ctx)
+	} else {
+		err = n.startRole(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -159,6 +159,22 @@ func Start(ctx context.Context, opts Options) (_ *Node, err error) {
 		}
 	}
 	return n, nil
+}
+
+// startRole starts what a process of the role does.
+func (n *Node) startRole(ctx context.Context) error {
+	switch n.opts.Role {
+	case RoleAll:
+		return n.startAll(ctx)
+	case RoleTSO:
+		return n.startTSO(ctx)
+	case RoleKV:
+		return n.startKV(ctx)
+	case RoleSQL:
+		return n.startSQL(ctx)
+	default:
+		return fmt.Errorf("unknown role %q: use all, tso, kv or sql", n.opts.Role)
+	}
 }
 
 // openAudit opens the audit log, which is closed last.

@@ -33,6 +33,9 @@ func (f *startFlags) checkReach(opts *node.Options) error {
 		return err
 	}
 	type address struct{ flag, addr string }
+	if opts.Bigtable != nil && !isLoopback(opts.RPCListen) {
+		return fmt.Errorf("--rpc-listen %s is beyond this machine: with --engine bigtable processes on several machines are not supported yet", opts.RPCListen)
+	}
 	if opts.Role != node.RoleAll && opts.ClusterTLS == (tlsfiles.Files{}) {
 		for _, a := range []address{{"--rpc-listen", opts.RPCListen}, {"--rpc-advertise", opts.RPCAdvertise}, {"--join", opts.Join}} {
 			if a.addr != "" && !isLoopback(a.addr) {

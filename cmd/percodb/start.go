@@ -50,6 +50,7 @@ type startFlags struct {
 	insecure, adminPprof                                                     bool
 	hba, socketDir, tlsCert, tlsKey, tlsCA, auditLog                         string
 	authenticationTimeout                                                    time.Duration
+	engine                                                                   engineFlags
 }
 
 func startCommand() *cobra.Command {
@@ -67,11 +68,18 @@ Split into processes, start one oracle, then stores, then SQL processes:
   percodb start --role=kv  --rpc-listen 127.0.0.1:7002 --data kv2-data --join 127.0.0.1:7000
   percodb start --role=sql --listen 127.0.0.1:5433 --join 127.0.0.1:7000
 
+Over Google's Bigtable, as many processes over one table as you like:
+
+  percodb start --engine bigtable --project PROJECT --instance INSTANCE
+
 On several machines the processes need certificates (--cluster-tls-cert), which percodb cert
 makes for a trial. SIGHUP loads changed files of certificates.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkRoleFlags(cmd.Flags(), node.Role(f.role)); err != nil {
+			if err := f.engine.check(cmd.Flags(), node.Role(f.role)); err != nil {
+				return err
+			}
+			if err := checkRoleFlags(cmd.Flags(), node.Role(f.role), f.engine.flagUsable); err != nil {
 				return err
 			}
 			f.forget(cmd.Flags())
@@ -80,6 +88,7 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.role, "role", "all", "all, tso, kv or sql")
+	f.engine.add(flags)
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:5433", "HOST:PORT for PostgreSQL clients (roles all and sql)")
 	flags.StringVar(&f.rpcListen, "rpc-listen", "", "HOST:PORT for the other processes (roles tso and kv; default 127.0.0.1:7000 for tso, any free port for kv)")
 	flags.StringVar(&f.rpcAdvertise, "rpc-advertise", "", "HOST:PORT at which the other processes reach this one, if not --rpc-listen (role kv)")
@@ -166,12 +175,12 @@ const notGiven = math.MinInt
 
 // checkRoleFlags refuses a flag that would have no effect with the role: --join without --role would else start a
 // server on its own.
-func checkRoleFlags(flags *pflag.FlagSet, role node.Role) error {
+func checkRoleFlags(flags *pflag.FlagSet, role node.Role, usable func(flag string) bool) error {
 	if !slices.Contains([]node.Role{node.RoleAll, node.RoleTSO, node.RoleKV, node.RoleSQL}, role) {
 		return nil // package node lists the valid ones
 	}
 	for _, f := range flagRoles {
-		if flags.Changed(f.name) && !slices.Contains(f.roles, role) {
+		if flags.Changed(f.name) && !slices.Contains(f.roles, role) && !usable(f.name) {
 			var others []string
 			for _, r := range f.roles {
 				others = append(others, "--role="+string(r))
@@ -272,7 +281,7 @@ func (f *startFlags) options() (node.Options, error) {
 	opts := node.Options{
 		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen, RPCAdvertise: f.rpcAdvertise,
 		ClusterTLS: f.clusterTLS,
-		SocketDir:  f.socketDir, AcceptDataLoss: f.acceptDataLoss, AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
+		SocketDir:  f.socketDir, AcceptDataLoss: f.acceptDataLoss, AdminListen: f.adminListen, Join: f.join, Bigtable: f.engine.options(), Version: postgresVersion + " (percodb " + version + ")",
 		CacheBytes: shares.Cache, RecentBytes: shares.Recent, Memory: memory.NewServerPool(shares.Pool, shares.Heap),
 		GC:     node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
@@ -282,6 +291,7 @@ func (f *startFlags) options() (node.Options, error) {
 		MaxConnections: max(f.maxConnections, 0), ReservedConnections: max(f.reservedConnections, -1), AdminPprof: f.adminPprof,
 		AcceptClockStep: f.acceptClockStep, TimestampsAbove: tso.Timestamp(f.timestampsAbove),
 	}
+	opts.RPCListen = f.engine.rpcListen(opts.RPCListen)
 	opts.AdminTLS = opts.AdminListen != "" && !isLoopback(opts.AdminListen)
 	switch opts.Role {
 	case node.RoleTSO, node.RoleKV:

@@ -52,6 +52,7 @@ var outside = map[string][]string{
 	"kv/rpc":        {"node", "bench/micro"},
 	"kv/rpc/kvpb":   {"kv/rpc"},
 	"kv/kvtest":     {},
+	"kv/bigtable":   {"node", "cmd/percodb"},
 	"gc/rpc":        {"node"},
 	"gc/rpc/gcpb":   {"gc/rpc"},
 
@@ -97,6 +98,7 @@ var forbidden = map[string][]string{
 	"kv/mvcc":            {"sql"},
 	"kv/storage":         {"sql"},
 	"kv/rpc":             {"sql"},
+	"kv/bigtable":        {"sql"},
 	"tso":                {"sql"},
 	"readlease":          {"sql"},
 	"notify":             {"sql"},
@@ -106,8 +108,9 @@ var forbidden = map[string][]string{
 var owners = map[string][]string{
 	"github.com/cockroachdb/pebble":      {"kv/storage", "bench/micro"},
 	"github.com/pingcap/tidb/pkg/parser": {"sql/mysql"},
-	"google.golang.org/grpc":             {"kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb", "gc/rpc", "gc/rpc/gcpb", "readlease/rpc", "readlease/rpc/leasepb", "notify/rpc", "notify/rpc/notifypb"},
+	"google.golang.org/grpc":             {"kv/bigtable", "kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb", "gc/rpc", "gc/rpc/gcpb", "readlease/rpc", "readlease/rpc/leasepb", "notify/rpc", "notify/rpc/notifypb"},
 	"github.com/jackc/pgx/v5/pgproto3":   {"server/pgwire", "test/sqllogic"},
+	"cloud.google.com/go/bigtable":       {"kv/bigtable"},
 }
 
 // source is one file's imports.

@@ -215,7 +215,7 @@ var lifeCases = []Case{
 		e.must(err)
 		equal(e, "another run", again != run, true)
 	}},
-	{"Restart/commits lie above the reads before it", "Restart", func(e *env) {
+	{"Restart/commits lie above the reads before it", "Restart ReadFence", func(e *env) {
 		x := e.begin("a")
 		read := e.now()
 		e.get("a", read)

@@ -40,7 +40,7 @@ type Engine struct {
 // Factory opens an engine for one case. It registers its own cleanup with t.
 type Factory func(t testing.TB, oracle tso.Oracle) *Engine
 
-// Case is one statement of the contract. Needs names the capability without which it is skipped.
+// Case is one statement of the contract. Needs names the capabilities, separated by blanks, without which it is skipped.
 type Case struct {
 	Name  string
 	Needs string
@@ -69,9 +69,11 @@ func Run(t *testing.T, open Factory) {
 				ran++
 				e := newEnv(t, open, seen)
 				defer e.cancel()
-				if !e.has(c.Needs) {
-					skipped++
-					t.Skipf("the shard does not state %s", c.Needs)
+				for _, need := range strings.Fields(c.Needs) {
+					if !e.has(need) {
+						skipped++
+						t.Skipf("the shard does not state %s", need)
+					}
 				}
 				e.recorder.twice = d.twice
 				c.run(e)
@@ -90,8 +92,6 @@ func Run(t *testing.T, open Factory) {
 // has reports whether the shard states a capability, or the engine offers what a case needs.
 func (e *env) has(need string) bool {
 	switch need {
-	case "":
-		return true
 	case "Split":
 		return e.engine.Split != nil
 	case "Restart":

@@ -249,7 +249,7 @@ var statusCases = []Case{
 		prewritten.commit("b")
 		equal(e, "of 7 after a commit", of(7), "d")
 	}},
-	{"ScanLock/nothing commits at or below it afterwards", "", func(e *env) {
+	{"ScanLock/nothing commits at or below it afterwards", "ReadFence", func(e *env) {
 		x := e.begin("a")
 		scanned := e.now()
 		ref, shard := e.at("a")
@@ -317,7 +317,7 @@ var refreshCases = []Case{
 		e.begin("b").prewrite(lockOnly("b"))
 		e.must(x.refresh(x.start, e.now(), span("a", "c")))
 	}},
-	{"Refresh/keeps later commits above it", "", func(e *env) {
+	{"Refresh/keeps later commits above it", "ReadFence", func(e *env) {
 		x, y := e.begin("p"), e.begin("a")
 		to := e.now()
 		e.must(x.refresh(x.start, to, span("a", "c")))

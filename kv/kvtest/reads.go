@@ -121,7 +121,7 @@ var getCases = []Case{
 		value[0] = 'x'
 		equal(e, "a", e.get("a", e.now()), "1")
 	}},
-	{"Get/a read keeps later commits above it", "", func(e *env) {
+	{"Get/a read keeps later commits above it", "ReadFence", func(e *env) {
 		x := e.begin("a")
 		read := e.now()
 		e.get("a", read)
@@ -373,7 +373,7 @@ var scanCases = []Case{
 		equal(e, "rows", rowsOf(res.Rows), "a=1")
 		equal(e, "deleted", res.Deleted, 1)
 	}},
-	{"Scan/a read keeps later commits above it, absent keys too", "", func(e *env) {
+	{"Scan/a read keeps later commits above it, absent keys too", "ReadFence", func(e *env) {
 		x := e.begin("b")
 		read := e.now()
 		e.page("a", "z", func(r *kv.ScanRequest) { r.ReadTS = read })

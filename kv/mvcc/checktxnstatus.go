@@ -23,15 +23,20 @@ type CheckTxnStatusRequest struct {
 	ForceSync bool
 }
 
+func (a *CheckTxnStatusRequest) query() statusQuery {
+	q := statusQuery{startTS: a.StartTS, callerTS: a.CallerTS, nowTS: a.NowTS, rollbackIfMissing: a.RollbackIfMissing,
+		resolvingPessimistic: a.ResolvingPessimistic, processEnded: a.ProcessEnded, forceSync: a.ForceSync}
+	if q.callerTS == tso.MaxTimestamp {
+		q.callerTS = 0 // a read of the latest value has no timestamp above which to push
+	}
+	return q
+}
+
 // CheckTxnStatus returns a transaction's outcome, and decides it if its lock has expired, or is missing and the caller
 // requested a decision. It pushes the lock of a live transaction above CallerTS. A returned outcome is durable. Errors:
 // *TxnNotFoundError, *PrimaryMismatchError.
 func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *CheckTxnStatusRequest) (TxnStatus, error) {
-	q := statusQuery{startTS: args.StartTS, callerTS: args.CallerTS, nowTS: args.NowTS, rollbackIfMissing: args.RollbackIfMissing,
-		resolvingPessimistic: args.ResolvingPessimistic, processEnded: args.ProcessEnded, forceSync: args.ForceSync}
-	if q.callerTS == tso.MaxTimestamp {
-		q.callerTS = 0 // a read of the latest value has no timestamp above which to push
-	}
+	q := args.query()
 	var status TxnStatus
 	keys := [1][]byte{args.Primary}
 	_, err := s.finishKeys(ctx, adm, keys[:], args.StartTS, 0, func(w *writer, _ int, v *keyView) (finish, error) {

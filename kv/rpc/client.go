@@ -52,7 +52,7 @@ func NewShard(conn grpc.ClientConnInterface, name string, opts ClientOptions) *S
 
 // Capabilities implements kv.Shard. The server is a store of this version.
 func (s *Shard) Capabilities() kv.Capabilities {
-	return kv.Capabilities{OnePhase: true, Async: true, ReadLatest: true, LockQueue: true}
+	return kv.Capabilities{OnePhase: true, Async: true, ReadLatest: true, LockQueue: true, ReadFence: true}
 }
 
 // answer is implemented by every response.

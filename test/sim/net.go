@@ -206,7 +206,7 @@ func (c *shardConn) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResp
 
 // Capabilities are those of a shard over a network.
 func (c *shardConn) Capabilities() kv.Capabilities {
-	return kv.Capabilities{OnePhase: true, Async: true, ReadLatest: true, LockQueue: true, LargeCommit: c.p.w.plan.embedded}
+	return kv.Capabilities{OnePhase: true, Async: true, ReadLatest: true, LockQueue: true, ReadFence: true, LargeCommit: c.p.w.plan.embedded}
 }
 
 // CommitLarge is a call within the process that client and store share: it is answered whatever the caller's context,

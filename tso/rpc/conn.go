@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"context"
 	"math"
+	"net"
 	"time"
 
 	"google.golang.org/grpc"
@@ -31,9 +33,21 @@ type (
 // codes.Unavailable. The connection is not encrypted: see Security.
 func Dial(addr string) (*Conn, error) { return dial(addr, insecure.NewCredentials()) }
 
-func dial(addr string, security credentials.TransportCredentials) (*Conn, error) {
+// DialFollowing is as Dial, to a process whose address may change: whenever the connection is established, locate returns it.
+func DialFollowing(locate func(ctx context.Context) (addr string, err error)) (*Conn, error) {
+	return dial("coordinator", insecure.NewCredentials(), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		addr, err := locate(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var d net.Dialer
+		return d.DialContext(ctx, "tcp", addr)
+	}))
+}
+
+func dial(addr string, security credentials.TransportCredentials, more ...grpc.DialOption) (*Conn, error) {
 	w := &watchdog{}
-	return grpc.NewClient("passthrough:///"+addr,
+	return grpc.NewClient("passthrough:///"+addr, append(more,
 		grpc.WithTransportCredentials(security),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
@@ -46,7 +60,7 @@ func dial(addr string, security credentials.TransportCredentials) (*Conn, error)
 		grpc.WithInitialConnWindowSize(window),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes)),
-	)
+	)...)
 }
 
 // NewGRPCServer returns a server whose options fit Dial's and that answers its pings. Register services

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/percodb/percodb/kv/bigtable"
+	"github.com/percodb/percodb/node"
+)
+
+// The engines that keep the data.
+const (
+	enginePebble   = "pebble"
+	engineBigtable = "bigtable"
+)
+
+// engineFlags are the flags of start about where the data is.
+type engineFlags struct {
+	engine                                         string
+	project, instance, table, appProfile, emulator string
+}
+
+func (f *engineFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.engine, "engine", enginePebble, "what keeps the data: pebble, in --data, or bigtable, in a table of Google's Bigtable")
+	flags.StringVar(&f.project, "project", "", "Google Cloud project of the instance (engine bigtable)")
+	flags.StringVar(&f.instance, "instance", "", "instance of Bigtable (engine bigtable)")
+	flags.StringVar(&f.table, "table", "percodb", "table, which is created if there is none (engine bigtable)")
+	flags.StringVar(&f.appProfile, "app-profile", "", "application profile, which must route to a single cluster (engine bigtable; default: the instance's default profile)")
+	flags.StringVar(&f.emulator, "emulator", "", "HOST:PORT of an emulator, such as percodb bigtable-emulator, in the place of Google's service (engine bigtable)")
+}
+
+// Flags that belong to one engine.
+var (
+	bigtableFlags = []string{"project", "instance", "table", "app-profile", "emulator"}
+	pebbleFlags   = []string{"data", "join", "rpc-advertise", "accept-data-loss", "timestamps-above", "cache-mb", "cluster-tls-cert", "cluster-tls-key", "cluster-tls-ca"}
+)
+
+// check refuses flags that have no effect with the engine.
+func (f *engineFlags) check(flags *pflag.FlagSet, role node.Role) error {
+	others := bigtableFlags
+	switch f.engine {
+	case enginePebble:
+	case engineBigtable:
+		others = pebbleFlags
+		if role != node.RoleAll {
+			return fmt.Errorf("--role=%s has no effect with --engine bigtable: every process has sessions, and one of them issues the timestamps", role)
+		}
+		if f.project == "" || f.instance == "" {
+			return errors.New("--engine bigtable needs --project and --instance; with --emulator any names will do")
+		}
+	default:
+		return fmt.Errorf("--engine %s: use %s or %s", f.engine, enginePebble, engineBigtable)
+	}
+	for _, name := range others {
+		if flags.Changed(name) {
+			return fmt.Errorf("--%s has no effect with --engine %s", name, f.engine)
+		}
+	}
+	return nil
+}
+
+// options are those of the table, nil with another engine.
+func (f *engineFlags) options() *bigtable.Options {
+	if f.engine != engineBigtable {
+		return nil
+	}
+	return &bigtable.Options{Project: f.project, Instance: f.instance, Table: f.table, AppProfile: f.appProfile, Emulator: f.emulator}
+}
+
+// rpcListen is where other processes reach the coordinator, by default at any free port of this machine.
+func (f *engineFlags) rpcListen(given string) string {
+	if f.engine != engineBigtable {
+		return given
+	}
+	return cmp.Or(given, "127.0.0.1:0")
+}
+
+// flagUsable reports whether a flag that belongs to other roles has an effect with the engine.
+func (f *engineFlags) flagUsable(name string) bool {
+	return f.engine == engineBigtable && slices.Contains([]string{"rpc-listen"}, name)
+}
+
+func bigtableEmulatorCommand() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "bigtable-emulator",
+		Short: "Run Google's emulator of Bigtable, for a trial without an account",
+		Long: `Run Google's emulator of Bigtable. Its rows are in memory, and end with it:
+
+  percodb bigtable-emulator
+  percodb start --engine bigtable --project p --instance i --emulator 127.0.0.1:8086`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !isLoopback(listen) {
+				return fmt.Errorf("--listen %s can be reached from other machines, and the emulator lets everyone in: listen on 127.0.0.1", listen)
+			}
+			emulator, err := bigtable.StartEmulator(listen)
+			if err != nil {
+				return err
+			}
+			defer emulator.Close()
+			fmt.Fprintf(cmd.OutOrStdout(), "percodb bigtable-emulator is ready on %s: percodb start --engine bigtable --project p --instance i --emulator %[1]s\n"+
+				"Its rows are in memory, and end with it.\n", emulator.Addr())
+			<-cmd.Context().Done()
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8086", "HOST:PORT for percodb start --emulator")
+	return cmd
+}

@@ -1,0 +1,274 @@
+package bigtable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/percodb/percodb/kv"
+)
+
+// Options name a table.
+type Options struct {
+	Project, Instance string
+	// Table is the name of the table, "percodb" by default.
+	Table string
+	// AppProfile is the application profile, which must route to a single cluster; "" for the instance's default.
+	AppProfile string
+	// Emulator is the address of an emulator, "" for Google's service with the credentials that Google's libraries find.
+	Emulator string
+	// Registerer receives the metrics of requests; nil keeps them unregistered.
+	Registerer prometheus.Registerer
+}
+
+// ShardID is the name of the only shard.
+const ShardID = "bigtable"
+
+func (o Options) withDefaults() Options {
+	if o.Table == "" {
+		o.Table = "percodb"
+	}
+	return o
+}
+
+// clientOptions are those of Google's client library: addresses, credentials, and the counting of requests.
+func (o *Options) clientOptions(m *requestMetrics) []option.ClientOption {
+	opts := []option.ClientOption{
+		option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(m.unary)),
+		option.WithGRPCDialOption(grpc.WithChainStreamInterceptor(m.stream)),
+	}
+	if o.Emulator == "" {
+		return opts
+	}
+	return append(opts, option.WithEndpoint(o.Emulator), option.WithoutAuthentication(),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())))
+}
+
+// Client is a connection to a table. Safe for concurrent use.
+type Client struct {
+	opts    Options
+	metrics *requestMetrics
+	client  *bigtable.Client
+	table   *bigtable.Table
+}
+
+// Open connects to a table, which must exist: see CreateTable.
+func Open(ctx context.Context, opts Options) (*Client, error) {
+	c := &Client{opts: opts.withDefaults(), metrics: newRequestMetrics()}
+	var err error
+	c.client, err = bigtable.NewClientWithConfig(ctx, opts.Project, opts.Instance, bigtable.ClientConfig{
+		AppProfile: opts.AppProfile, MetricsProvider: bigtable.NoopMetricsProvider{}, DisableSession: true,
+	}, c.opts.clientOptions(c.metrics)...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Bigtable: %w", err)
+	}
+	c.table = c.client.Open(c.opts.Table)
+	if err := c.metrics.register(opts.Registerer); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Close closes the connection.
+func (c *Client) Close() error {
+	c.metrics.unregister(c.opts.Registerer)
+	return c.client.Close()
+}
+
+// Requests returns how many requests of each kind have been sent, by the name of Bigtable's method.
+func (c *Client) Requests() map[string]int64 { return c.metrics.counts() }
+
+// CreateTable creates the table and its families unless they exist. No family has a policy for garbage collection:
+// those of Bigtable take timestamps for times, and would remove what percodb still needs.
+func CreateTable(ctx context.Context, opts Options) error {
+	opts = opts.withDefaults()
+	admin, err := bigtable.NewAdminClient(ctx, opts.Project, opts.Instance, opts.clientOptions(newRequestMetrics())...)
+	if err != nil {
+		return fmt.Errorf("connect to Bigtable's administration: %w", err)
+	}
+	defer admin.Close()
+	conf := &bigtable.TableConf{TableID: opts.Table, ColumnFamilies: map[string]bigtable.Family{}}
+	for _, family := range families {
+		conf.ColumnFamilies[family] = bigtable.Family{GCPolicy: bigtable.NoGcPolicy()}
+	}
+	if err := admin.CreateTableFromConf(ctx, conf); status.Code(err) != codes.AlreadyExists {
+		return mapError(ctx, err)
+	}
+	return nil
+}
+
+// readRow reads a row; it is nil if nothing of it passes the filter.
+func (c *Client) readRow(ctx context.Context, row string, f bigtable.Filter) (bigtable.Row, error) {
+	r, err := c.table.ReadRow(ctx, row, bigtable.RowFilter(f))
+	return r, mapError(ctx, err)
+}
+
+// readRows reads rows until visit returns false.
+func (c *Client) readRows(ctx context.Context, rows bigtable.RowSet, f bigtable.Filter, visit func(bigtable.Row) bool, opts ...bigtable.ReadOption) error {
+	return mapError(ctx, c.table.ReadRows(ctx, rows, visit, append(opts, bigtable.RowFilter(f))...))
+}
+
+// unless makes a change unless a filter matches, and reports whether it was made.
+func (c *Client) unless(ctx context.Context, row string, f bigtable.Filter, change *bigtable.Mutation) (made bool, err error) {
+	matched, err := c.conditional(ctx, row, bigtable.NewCondMutation(f, nil, change))
+	return !matched, err
+}
+
+// onlyIf makes a change only if a filter matches, and reports whether it was made.
+func (c *Client) onlyIf(ctx context.Context, row string, f bigtable.Filter, change *bigtable.Mutation) (made bool, err error) {
+	return c.conditional(ctx, row, bigtable.NewCondMutation(f, change, nil))
+}
+
+func (c *Client) conditional(ctx context.Context, row string, m *bigtable.Mutation) (matched bool, err error) {
+	err = c.table.Apply(ctx, row, m, bigtable.GetCondMutationResult(&matched))
+	return matched, mapError(ctx, err)
+}
+
+// bulk makes unconditional changes.
+func (c *Client) bulk(ctx context.Context, rows []string, changes []*bigtable.Mutation) error {
+	switch len(rows) {
+	case 0:
+		return nil
+	case 1:
+		return mapError(ctx, c.table.Apply(ctx, rows[0], changes[0]))
+	}
+	errs, err := c.table.ApplyBulk(ctx, rows, changes)
+	if err == nil {
+		err = errors.Join(errs...)
+	}
+	return mapError(ctx, err)
+}
+
+// PermanentError is a refusal by Bigtable that another attempt does not change.
+type PermanentError struct{ Err error }
+
+func (e *PermanentError) Error() string { return "Bigtable: " + e.Err.Error() }
+func (e *PermanentError) Unwrap() error { return e.Err }
+
+// mapError gives Bigtable's errors the kinds of kv's.
+func mapError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.Unimplemented:
+		return &PermanentError{Err: err}
+	case codes.Canceled:
+		if strings.Contains(err.Error(), "client connection is closing") {
+			return kv.ErrClosed
+		}
+	}
+	return &kv.UnavailableError{Shard: ShardID, Err: err}
+}
+
+// requestMetrics count the requests on the wire, repetitions by the client library among them.
+type requestMetrics struct {
+	byMethod map[string]*methodMetrics
+	all      []prometheus.Collector
+}
+
+type methodMetrics struct {
+	sent    atomic.Int64
+	failed  prometheus.Counter
+	seconds prometheus.Histogram
+}
+
+// The methods of Bigtable that percodb calls.
+var methods = []string{"ReadRows", "CheckAndMutateRow", "MutateRow", "MutateRows", "SampleRowKeys"}
+
+func newRequestMetrics() *requestMetrics {
+	m := &requestMetrics{byMethod: map[string]*methodMetrics{}}
+	for _, method := range methods {
+		labels := prometheus.Labels{"method": method}
+		of := &methodMetrics{
+			failed: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_request_errors_total",
+				Help: "Requests to Bigtable that were answered with an error.", ConstLabels: labels}),
+			seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "percodb_bigtable_request_seconds",
+				Help: "Time of requests to Bigtable; the count is the number of requests.", ConstLabels: labels,
+				Buckets: prometheus.ExponentialBuckets(250e-6, 2, 16)}),
+		}
+		m.byMethod[method] = of
+		m.all = append(m.all, of.failed, of.seconds)
+	}
+	return m
+}
+
+func (m *requestMetrics) register(r prometheus.Registerer) error {
+	if r == nil {
+		return nil
+	}
+	for _, c := range m.all {
+		if err := r.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *requestMetrics) unregister(r prometheus.Registerer) {
+	for _, c := range m.all {
+		if r != nil {
+			r.Unregister(c)
+		}
+	}
+}
+
+func (m *requestMetrics) counts() map[string]int64 {
+	counts := map[string]int64{}
+	for method, of := range m.byMethod {
+		if n := of.sent.Load(); n > 0 {
+			counts[method] = n
+		}
+	}
+	return counts
+}
+
+// of returns the metrics of a method, nil for one that is not counted.
+func (m *requestMetrics) of(method string) *methodMetrics {
+	return m.byMethod[method[strings.LastIndexByte(method, '/')+1:]]
+}
+
+func (m *requestMetrics) unary(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	of := m.of(method)
+	if of == nil {
+		return invoke(ctx, method, req, reply, conn, opts...)
+	}
+	of.sent.Add(1)
+	begun := time.Now()
+	err := invoke(ctx, method, req, reply, conn, opts...)
+	of.seconds.Observe(time.Since(begun).Seconds())
+	if err != nil {
+		of.failed.Inc()
+	}
+	return err
+}
+
+// stream observes until the first answer can be read: how long a scan takes depends on who reads it.
+func (m *requestMetrics) stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	of := m.of(method)
+	if of == nil {
+		return open(ctx, desc, conn, method, opts...)
+	}
+	of.sent.Add(1)
+	begun := time.Now()
+	s, err := open(ctx, desc, conn, method, opts...)
+	of.seconds.Observe(time.Since(begun).Seconds())
+	if err != nil {
+		of.failed.Inc()
+	}
+	return s, err
+}

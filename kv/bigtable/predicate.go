@@ -1,0 +1,157 @@
+package bigtable
+
+import (
+	"cloud.google.com/go/bigtable"
+
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// A change of a row is conditional on what it was decided by. There are two forms of it:
+//
+//	unless   the transaction has no prewritten lock on the row: the change is made unless the row has a lock in its way, a
+//	         newer version or status than the decision knows, the transaction's rollback record, or a fence above it
+//	only if  the transaction has a lock there: the change is made only if the lock's cell has the value that was read
+//
+// The second needs no other condition: while the lock is there nobody else changes what the decision depends on (I3).
+
+// anyLock matches the locks of a row; but: except those of one transaction; exclusive: exclusive ones only.
+func locksBut(startTS tso.Timestamp, exclusive bool) []bigtable.Filter {
+	own := plainTS(startTS)
+	filters := otherColumns(string(rune(exclusiveLock)), own)
+	if !exclusive {
+		filters = append(filters, otherColumns(string(rune(sharedLock)), own)...)
+	}
+	return filters
+}
+
+// otherColumns matches the lock columns of a kind but one.
+func otherColumns(kind, own string) []bigtable.Filter {
+	next := string(rune(kind[0] + 1))
+	return []bigtable.Filter{
+		bigtable.ColumnRangeFilter(familyLock, kind, kind+own),
+		bigtable.ColumnRangeFilter(familyLock, kind+own+"\x00", next),
+	}
+}
+
+// newerVersions matches write cells with a commit_ts above ts.
+func newerVersions(ts tso.Timestamp) bigtable.Filter {
+	return bigtable.ChainFilters(newerWrites(ts), bigtable.CellsPerRowLimitFilter(1))
+}
+
+func newerWrites(ts tso.Timestamp) bigtable.Filter {
+	return bigtable.ColumnRangeFilter(familyWrite, inverted(tso.MaxTimestamp), inverted(ts))
+}
+
+// newerStatuses matches records of committed locks above ts.
+func newerStatuses(ts tso.Timestamp) bigtable.Filter {
+	return bigtable.ColumnRangeFilter(familyStatus, string(rune(statusCommit))+inverted(tso.MaxTimestamp), string(rune(statusCommit))+inverted(ts))
+}
+
+func rollbackColumn(startTS tso.Timestamp) string {
+	return string(rune(statusRollback)) + plainTS(startTS)
+}
+
+func commitColumn(commitTS tso.Timestamp) string {
+	return string(rune(statusCommit)) + inverted(commitTS)
+}
+
+func fenceColumn(ts tso.Timestamp) string { return string(rune(statusFence)) + inverted(ts) }
+
+// column matches one column.
+func column(family, qualifier string) bigtable.Filter {
+	return bigtable.ColumnRangeFilter(family, qualifier, qualifier+"\x00")
+}
+
+// fenced matches fences at or above ts.
+func fenced(ts tso.Timestamp) bigtable.Filter {
+	return bigtable.ColumnRangeFilter(familyStatus, fenceColumn(tso.MaxTimestamp), fenceColumn(ts)+"\x00")
+}
+
+// hasPut matches a newest version that is a value.
+func hasPut() bigtable.Filter {
+	return bigtable.ChainFilters(
+		bigtable.FamilyFilter(familyWrite),
+		bigtable.CellsPerRowLimitFilter(1),
+		bigtable.ValueRangeFilter([]byte{byte(mvcc.OpPut)}, []byte{byte(mvcc.OpPut) + 1}))
+}
+
+// unchanged are the records that a decision about a row without a prewritten lock of its transaction depends on.
+type unchanged struct {
+	startTS tso.Timestamp
+	// Nothing above these may have been committed.
+	version, status tso.Timestamp
+	// locks says which locks are in the way.
+	locks    inTheWay
+	mustMiss bool // the key must have no value
+}
+
+type inTheWay uint8
+
+const (
+	anyLock            inTheWay = iota // every lock, the transaction's own too
+	othersLock                         // those of other transactions
+	othersExclusive                    // exclusive ones of other transactions
+	exclusiveOrOwnLock                 // exclusive ones, and the transaction's own shared one
+	ownLock                            // those of the transaction
+)
+
+// violated matches unless the records are as the decision knows them.
+func (u *unchanged) violated() bigtable.Filter {
+	own := plainTS(u.startTS)
+	filters := []bigtable.Filter{newerVersions(u.version), newerStatuses(u.status), column(familyStatus, rollbackColumn(u.startTS)), fenced(u.startTS)}
+	switch u.locks {
+	case anyLock:
+		filters = append(filters, bigtable.FamilyFilter(familyLock))
+	case othersLock:
+		filters = append(filters, locksBut(u.startTS, false)...)
+	case othersExclusive:
+		filters = append(filters, locksBut(u.startTS, true)...)
+	case exclusiveOrOwnLock:
+		filters = append(filters, bigtable.ColumnRangeFilter(familyLock, string(rune(exclusiveLock)), string(rune(exclusiveLock+1))),
+			column(familyLock, string(rune(sharedLock))+own))
+	case ownLock:
+		filters = append(filters, column(familyLock, string(rune(exclusiveLock))+own), column(familyLock, string(rune(sharedLock))+own))
+	}
+	if u.mustMiss {
+		filters = append(filters, hasPut())
+	}
+	return bigtable.InterleaveFilters(filters...)
+}
+
+// lockIs matches a lock cell with a value.
+func lockIs(column string, value []byte) bigtable.Filter {
+	return bigtable.ChainFilters(
+		bigtable.ColumnRangeFilter(familyLock, column, column+"\x00"),
+		bigtable.ValueRangeFilter(value, append(append([]byte{}, value...), 0)))
+}
+
+// visibleAt reads a row as of a snapshot: its locks, its fence, the newest version, and the newest data, which is usually that
+// version's.
+func visibleAt(ts tso.Timestamp, values bool) bigtable.Filter {
+	filters := []bigtable.Filter{
+		bigtable.FamilyFilter(familyLock),
+		fenced(ts),
+		bigtable.ChainFilters(bigtable.ColumnRangeFilter(familyWrite, inverted(ts), ""), bigtable.CellsPerRowLimitFilter(1)),
+	}
+	if values {
+		filters = append(filters, bigtable.ChainFilters(bigtable.ColumnRangeFilter(familyData, inverted(ts), ""), bigtable.CellsPerRowLimitFilter(1)))
+	}
+	return bigtable.InterleaveFilters(filters...)
+}
+
+// dataUpTo reads all data of a row up to a start_ts.
+func dataUpTo(ts tso.Timestamp) bigtable.Filter {
+	return bigtable.ColumnRangeFilter(familyData, inverted(ts), "")
+}
+
+// recordsOf reads what a decision about a transaction depends on.
+func recordsOf(startTS tso.Timestamp) bigtable.Filter {
+	return bigtable.InterleaveFilters(
+		bigtable.FamilyFilter(familyLock),
+		column(familyStatus, rollbackColumn(startTS)),
+		newerStatuses(startTS),
+		fenced(startTS),
+		newerWrites(startTS),
+		bigtable.ChainFilters(bigtable.FamilyFilter(familyWrite), bigtable.CellsPerRowLimitFilter(1)))
+}

@@ -1,0 +1,241 @@
+package bigtable
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// Prewrite implements kv.Shard: one conditional request for each key, in parallel, and more only where the row is not as a
+// transaction without conflicts finds it. The keys of a request that fails are unlocked again.
+func (s *Shard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
+	if err := req.Validate(); err != nil {
+		return kv.PrewriteResponse{}, err
+	}
+	if err := s.admit(req.Ranges...); err != nil {
+		return kv.PrewriteResponse{}, err
+	}
+	if err := s.issued.check(ctx, max(req.StartTS, req.ReadTS, req.FloorTS)); err != nil {
+		return kv.PrewriteResponse{}, err
+	}
+	if err := s.checkSafePoint(req.StartTS); err != nil {
+		return kv.PrewriteResponse{}, err
+	}
+	if err := checkSizes(req.Mutations); err != nil {
+		return kv.PrewriteResponse{}, err
+	}
+	p := &prewriting{s: s, req: req, minCommitTS: max(req.StartTS, req.ReadTS, req.FloorTS) + 1, done: make([]prewritten, len(req.Mutations))}
+	return p.run(ctx)
+}
+
+// prewriting is a prewrite under way.
+type prewriting struct {
+	s           *Shard
+	req         *kv.PrewriteRequest
+	minCommitTS tso.Timestamp
+	done        []prewritten
+
+	mu       sync.Mutex
+	severity mvcc.PrewriteVerdict // of refused
+	refused  error
+}
+
+// prewritten is what was done with one mutation.
+type prewritten struct {
+	placed  *heldLock // a new lock
+	before  *heldLock // the pessimistic lock that it has replaced
+	minimum tso.Timestamp
+}
+
+func (p *prewriting) run(ctx context.Context) (kv.PrewriteResponse, error) {
+	err := eachAtOnce(len(p.req.Mutations), func(i int) error { return p.one(ctx, i) })
+	if err == nil {
+		err = p.refused
+	}
+	if err != nil {
+		p.undo(ctx)
+		return kv.PrewriteResponse{}, err
+	}
+	res := kv.PrewriteResponse{}
+	for i := range p.done {
+		res.MinCommitTS = max(res.MinCommitTS, p.done[i].minimum)
+	}
+	return res, nil
+}
+
+// eachAtOnce calls f for 0 to n-1, many at once, and returns one of its errors. The others are called all the same.
+func eachAtOnce(n int, f func(i int) error) error {
+	if n == 1 {
+		return f(0)
+	}
+	var g errgroup.Group
+	g.SetLimit(requestsAtOnce)
+	for i := range n {
+		g.Go(func() error { return f(i) })
+	}
+	return g.Wait()
+}
+
+// one locks a key, or records why it is refused.
+func (p *prewriting) one(ctx context.Context, i int) error {
+	m := &p.req.Mutations[i]
+	if m.Op.LeavesLock() {
+		placed, err := p.blind(ctx, i, m)
+		if placed || err != nil {
+			return err
+		}
+	}
+	for {
+		v, err := p.s.look(ctx, p.req.StartTS, m.Key)
+		if err != nil {
+			return err
+		}
+		if err := v.recordsGone(p.req.StartTS); err != nil {
+			return err
+		}
+		verdict, err := mvcc.DecidePrewrite(p.req, m, &v.Records)
+		switch {
+		case err != nil:
+			p.refuse(verdict, err)
+			return nil
+		case verdict == mvcc.PrewriteDuplicate:
+			p.done[i].minimum = v.Lock.MinCommitTS
+			return nil
+		case verdict == mvcc.PrewriteCheck:
+			return p.recordUse(ctx, m)
+		}
+		if placed, err := p.place(ctx, i, m, v); placed || err != nil {
+			return err
+		}
+	}
+}
+
+func (p *prewriting) refuse(severity mvcc.PrewriteVerdict, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refused == nil || severity > p.severity {
+		p.severity, p.refused = severity, err
+	}
+}
+
+// lock returns the lock of a mutation.
+func (p *prewriting) lock(m *mvcc.Mutation) *heldLock {
+	l := mvcc.Lock{Op: m.Op, TxnSize: p.req.TxnSize, StartTS: p.req.StartTS, Primary: bytes.Clone(p.req.Primary), TTLMillis: p.req.TTLMillis,
+		LeaseMillis: p.req.LeaseMillis, HeardMillis: uint64(time.Now().UnixMilli()), Process: p.req.Process, MinCommitTS: p.minCommitTS,
+		ForUpdateTS: m.LockedAt, Notify: p.req.NotifySetOf(m)}
+	return held(l)
+}
+
+// held is a lock with its cell.
+func held(l mvcc.Lock) *heldLock {
+	return &heldLock{lock: l, column: lockColumn(&l), value: encodeLock(&l)}
+}
+
+// change is the mutation of a row that locks it.
+func (p *prewriting) change(m *mvcc.Mutation, l *heldLock, before *heldLock) *bigtable.Mutation {
+	change := bigtable.NewMutation()
+	if before != nil && before.column != l.column {
+		change.DeleteCellsInColumn(familyLock, before.column)
+	}
+	change.Set(familyLock, l.column, 0, l.value)
+	if m.Op == mvcc.OpPut {
+		change.Set(familyData, inverted(p.req.StartTS), 0, m.Value)
+	}
+	return change
+}
+
+// blind locks a key without having read its row: if nothing is in the way, or if the transaction still has the very lock
+// that this process has written.
+func (p *prewriting) blind(ctx context.Context, i int, m *mvcc.Mutation) (placed bool, err error) {
+	l := p.lock(m)
+	if before := p.s.memo.get(p.req.StartTS, m.Key); before != nil {
+		if before.lock.Op != mvcc.OpPessimistic || before.lock.Shared || before.lock.ForUpdateTS != m.LockedAt || m.MustBeNew {
+			return false, nil
+		}
+		placed, err = p.s.c.onlyIf(ctx, rowKey(m.Key), lockIs(before.column, before.value), p.change(m, l, before))
+		return p.placed(i, m, l, before, placed), err
+	}
+	if m.LockedAt != 0 {
+		return false, nil
+	}
+	u := unchanged{startTS: p.req.StartTS, version: p.req.Snapshot(), status: p.req.Snapshot(), locks: anyLock, mustMiss: m.MustBeNew}
+	placed, err = p.s.c.unless(ctx, rowKey(m.Key), u.violated(), p.change(m, l, nil))
+	return p.placed(i, m, l, nil, placed), err
+}
+
+// place locks a key as decided by v.
+func (p *prewriting) place(ctx context.Context, i int, m *mvcc.Mutation, v *view) (placed bool, err error) {
+	l := p.lock(m)
+	if v.own != nil && !v.own.lock.Shared {
+		placed, err = p.s.c.onlyIf(ctx, rowKey(m.Key), lockIs(v.own.column, v.own.value), p.change(m, l, v.own))
+		return p.placed(i, m, l, v.own, placed), err
+	}
+	u := unchanged{startTS: p.req.StartTS, version: v.NewestCommitTS, status: v.status, locks: othersLock}
+	placed, err = p.s.c.unless(ctx, rowKey(m.Key), u.violated(), p.change(m, l, v.own))
+	return p.placed(i, m, l, v.own, placed), err
+}
+
+func (p *prewriting) placed(i int, m *mvcc.Mutation, l, before *heldLock, placed bool) bool {
+	if placed {
+		p.done[i] = prewritten{placed: l, before: before, minimum: l.lock.MinCommitTS}
+		p.s.memo.put(m.Key, l)
+	}
+	return placed
+}
+
+// recordUse records, for a transaction that may have lost an exclusive lock on a key, that it was used under a shared one.
+// Nobody here remembers whether such a lock was lost, so every use is recorded.
+func (p *prewriting) recordUse(ctx context.Context, m *mvcc.Mutation) error {
+	if m.Op != mvcc.OpCheckShared {
+		return nil
+	}
+	change := bigtable.NewMutation()
+	at := max(p.req.FloorTS, p.req.ReadTS, p.req.StartTS)
+	change.Set(familyStatus, commitColumn(at), 0, []byte(plainTS(mvcc.UseStartTS(p.req.StartTS))))
+	return p.s.c.bulk(ctx, []string{rowKey(m.Key)}, []*bigtable.Mutation{change})
+}
+
+// undo unlocks what a request that has failed has locked. What cannot be unlocked expires, as after a crash.
+func (p *prewriting) undo(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	_ = eachAtOnce(len(p.done), func(i int) error {
+		if d := &p.done[i]; d.placed != nil {
+			return p.undoOne(ctx, &p.req.Mutations[i], d)
+		}
+		return nil
+	})
+}
+
+// undoTimeout bounds the undoing of a request.
+const undoTimeout = 5 * time.Second
+
+func (p *prewriting) undoOne(ctx context.Context, m *mvcc.Mutation, d *prewritten) error {
+	p.s.memo.forget(p.req.StartTS, m.Key)
+	for placed := d.placed; ; {
+		change := bigtable.NewMutation()
+		change.DeleteCellsInColumn(familyLock, placed.column)
+		change.DeleteCellsInColumn(familyData, inverted(p.req.StartTS))
+		if d.before != nil {
+			change.Set(familyLock, d.before.column, 0, d.before.value)
+		}
+		undone, err := p.s.c.onlyIf(ctx, rowKey(m.Key), lockIs(placed.column, placed.value), change)
+		if err != nil || undone {
+			p.s.wakeup.wake(m.Key)
+			return err
+		}
+		v, err := p.s.look(ctx, p.req.StartTS, m.Key) // it was pushed, or resolved
+		if err != nil || !v.OwnLock(p.req.StartTS) {
+			return err
+		}
+		placed = v.own
+	}
+}

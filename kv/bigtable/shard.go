@@ -1,0 +1,242 @@
+package bigtable
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/kv/waitgraph"
+	"github.com/percodb/percodb/tso"
+)
+
+// The limits that Bigtable states and its emulator does not check.
+const (
+	maxKeyBytes  = 4<<10 - 1 // a row's name has a byte more
+	maxCellBytes = 10 << 20
+)
+
+// requestsAtOnce bounds the conditional requests that one request of a transaction has under way: each concerns one row.
+const requestsAtOnce = 128
+
+// Shard serves all keys of the table. Any number of processes have one. Safe for concurrent use.
+type Shard struct {
+	c      *Client
+	opts   ShardOptions
+	run    uint64 // identifies the Shard: see SyncLog
+	memo   memo
+	wakeup wakeups
+	hints  hints
+	issued issued
+	gc     collection
+	closed atomic.Bool
+	ended  chan struct{} // is closed by Close
+	fence  fenceCache
+}
+
+var _ kv.Shard = (*Shard)(nil)
+
+// ShardOptions configure a Shard; Oracle is required.
+type ShardOptions struct {
+	Oracle tso.Oracle
+	// WaitGraph, if given, receives waits for pessimistic locks that last, so that deadlocks are detected.
+	WaitGraph waitgraph.Graph
+}
+
+// NewShard returns a shard over a table. The client stays the caller's.
+func NewShard(ctx context.Context, c *Client, opts ShardOptions) (*Shard, error) {
+	s := &Shard{c: c, opts: opts, run: rand.Uint64(), ended: make(chan struct{})}
+	s.issued.oracle = opts.Oracle
+	if _, err := s.issued.refresh(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.refreshFence(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close makes every later request fail. Requests under way end by themselves.
+func (s *Shard) Close() {
+	if s.closed.CompareAndSwap(false, true) {
+		close(s.ended)
+	}
+}
+
+// Capabilities implements kv.Shard. Bigtable changes one row at a time, so nothing commits in one phase; it computes no
+// timestamps, and remembers neither reads nor waiters.
+func (s *Shard) Capabilities() kv.Capabilities { return kv.Capabilities{} }
+
+// theRange is the only range: Bigtable divides and places rows by itself.
+func theRange() kv.RangeDescriptor {
+	return kv.RangeDescriptor{ID: 1, Epoch: 1, Shard: ShardID}
+}
+
+// admit is called at the beginning of every request.
+func (s *Shard) admit(refs ...kv.RangeRef) error {
+	if s.closed.Load() {
+		return kv.ErrClosed
+	}
+	d := theRange()
+	for _, ref := range refs {
+		if ref != d.Ref() {
+			return &kv.StaleRangeError{Refs: refs, Current: []kv.RangeDescriptor{d}}
+		}
+	}
+	return nil
+}
+
+// Status implements kv.Shard. Bigtable states the size of a table by its administration only.
+func (s *Shard) Status(context.Context) (kv.ShardStatus, error) {
+	if err := s.admit(); err != nil {
+		return kv.ShardStatus{}, err
+	}
+	return kv.ShardStatus{Shard: ShardID, Incarnation: 1, Newest: s.issued.newest(), RangeSizes: rangeSizes()}, nil
+}
+
+func rangeSizes() map[uint64]int64 { return map[uint64]int64{theRange().ID: 0} }
+
+// GetLatest implements kv.Shard.
+func (s *Shard) GetLatest(context.Context, kv.RangeRef, []byte, tso.Timestamp) (kv.LatestValue, error) {
+	return kv.LatestValue{}, kv.ErrUnsupported
+}
+
+// CommitLarge implements kv.Shard.
+func (s *Shard) CommitLarge(context.Context, *kv.CommitLargeRequest) (kv.CommitLargeResponse, error) {
+	return kv.CommitLargeResponse{}, kv.ErrUnsupported
+}
+
+// WaitForRelease implements kv.Shard.
+func (s *Shard) WaitForRelease(context.Context, []byte, tso.Timestamp) error {
+	return kv.ErrUnsupported
+}
+
+// checkSizes refuses what Bigtable cannot store.
+func checkSizes(ms []mvcc.Mutation) error {
+	for i := range ms {
+		if n := len(ms[i].Key); n > maxKeyBytes {
+			return &kv.SizeLimitError{Index: true, Size: n, Limit: maxKeyBytes}
+		}
+		if n := len(ms[i].Value); n > maxCellBytes {
+			return &kv.SizeLimitError{Size: n, Limit: maxCellBytes}
+		}
+	}
+	return nil
+}
+
+// slackMillis is how far above the oracle's time, as this process computes it, a timestamp is accepted without a request
+// to the oracle: what the oracle borrows from the future, and the difference of two clocks between two requests.
+const slackMillis = 250
+
+// issued knows timestamps that the oracle has issued.
+type issued struct {
+	oracle  tso.Oracle
+	known   atomic.Uint64
+	asked   atomic.Uint64 // the last answer of the oracle, at askedAt or a little before
+	askedAt atomic.Int64
+}
+
+func (i *issued) newest() tso.Timestamp { return tso.Timestamp(i.known.Load()) }
+
+// check returns *mvcc.TSInFutureError for a timestamp that the oracle cannot have issued.
+func (i *issued) check(ctx context.Context, ts tso.Timestamp) error {
+	if uint64(ts) <= i.known.Load() {
+		return nil
+	}
+	since := time.Duration(time.Now().UnixNano() - i.askedAt.Load()).Milliseconds()
+	if ts.Physical() <= tso.Timestamp(i.asked.Load()).Physical()+since+slackMillis {
+		return nil
+	}
+	now, err := i.refresh(ctx)
+	if err == nil && ts > now {
+		err = &mvcc.TSInFutureError{TS: ts}
+	}
+	return err
+}
+
+func (i *issued) refresh(ctx context.Context) (tso.Timestamp, error) {
+	asked := time.Now().UnixNano()
+	now, err := i.oracle.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("ask the oracle: %w", err)
+	}
+	i.asked.Store(uint64(now))
+	i.askedAt.Store(asked)
+	for {
+		known := i.known.Load()
+		if uint64(now) <= known || i.known.CompareAndSwap(known, uint64(now)) {
+			return now, nil
+		}
+	}
+}
+
+// memo keeps the cells of locks that this process has written, so that their owner replaces them without reading them
+// first. It may forget any.
+type memo struct {
+	mu    sync.Mutex
+	locks map[memoKey]*heldLock
+}
+
+type memoKey struct {
+	startTS tso.Timestamp
+	key     string
+}
+
+// memoLocks bounds the memo. Locks of transactions that never end here stay in it until it is full.
+const memoLocks = 1 << 16
+
+func (m *memo) put(key []byte, l *heldLock) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.locks == nil || len(m.locks) >= memoLocks {
+		m.locks = make(map[memoKey]*heldLock)
+	}
+	m.locks[memoKey{l.lock.StartTS, string(key)}] = l
+}
+
+func (m *memo) get(startTS tso.Timestamp, key []byte) *heldLock {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.locks[memoKey{startTS, string(key)}]
+}
+
+func (m *memo) forget(startTS tso.Timestamp, key []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.locks, memoKey{startTS, string(key)})
+}
+
+// wakeups wakes those of this process who wait for a lock that this process removes. Locks that others remove are found by
+// polling.
+type wakeups struct {
+	mu      sync.Mutex
+	waiting map[string]chan struct{}
+}
+
+// on returns a channel that is closed when a lock on key is removed here.
+func (w *wakeups) on(key []byte) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiting == nil {
+		w.waiting = map[string]chan struct{}{}
+	}
+	ch := w.waiting[string(key)]
+	if ch == nil {
+		ch = make(chan struct{})
+		w.waiting[string(key)] = ch
+	}
+	return ch
+}
+
+func (w *wakeups) wake(key []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ch := w.waiting[string(key)]; ch != nil {
+		close(ch)
+		delete(w.waiting, string(key))
+	}
+}

@@ -1,0 +1,279 @@
+package bigtable
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/percodb/percodb/internal/process"
+)
+
+// waitTimeout bounds every wait of these tests.
+const waitTimeout = 2 * time.Minute
+
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "percodb-bigtable-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		if binary, err = process.Build(context.Background(), dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// start starts a process that ends with the test, and returns it with its address.
+func start(t *testing.T, args ...string) (*process.Process, string) {
+	t.Helper()
+	p, err := process.Start(binary, nil, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if !p.HasExited() {
+			p.Kill()
+		}
+		if t.Failed() {
+			t.Logf("%v:\n%s", args, p.Output())
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	defer cancel()
+	addr, err := p.AwaitReady(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, addr
+}
+
+// startSQL starts a SQL process over an emulator.
+func startSQL(t *testing.T, emulator string) (*process.Process, string) {
+	t.Helper()
+	return start(t, "start", "--engine", "bigtable", "--project", "p", "--instance", "i", "--emulator", emulator, "--listen", "127.0.0.1:0")
+}
+
+func connect(t *testing.T, addr string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), "postgres://postgres@"+addr+"/percodb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+func mustExec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func mustInt(t *testing.T, conn *pgx.Conn, sql string) (n int) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+// Goal: a user's first steps: the emulator, a SQL process, a table; rows survive kill -9 of the SQL process, acknowledged ones all, and
+// a transaction that was open leaves nothing. Method: real processes; the killed one is the only one, then started anew.
+func TestRowsSurviveTheProcess(t *testing.T) {
+	_, emulator := start(t, "bigtable-emulator", "--listen", "127.0.0.1:0")
+	p, addr := startSQL(t, emulator)
+	conn := connect(t, addr)
+	mustExec(t, conn, "CREATE TABLE t (id int PRIMARY KEY, v text, n int)")
+	mustExec(t, conn, "CREATE INDEX ON t (n)")
+	mustExec(t, conn, "INSERT INTO t SELECT g, 'row ' || g, g % 10 FROM generate_series(1, 500) g")
+	mustExec(t, conn, "UPDATE t SET n = 100 WHERE id = 7")
+	mustExec(t, conn, "DELETE FROM t WHERE id > 400")
+	open := connect(t, addr)
+	mustExec(t, open, "BEGIN")
+	mustExec(t, open, "UPDATE t SET n = -1 WHERE id <= 50")
+	p.Kill()
+
+	_, addr = startSQL(t, emulator)
+	conn = connect(t, addr)
+	for sql, want := range map[string]int{
+		"SELECT count(*) FROM t": 400, "SELECT id FROM t WHERE n = 100": 7, "SELECT count(*) FROM t WHERE n = -1": 0,
+		"SELECT count(*) FROM t WHERE n = 3": 40,
+	} {
+		if got := mustInt(t, conn, sql); got != want {
+			t.Errorf("%s: %d, want %d", sql, got, want)
+		}
+	}
+	begun := time.Now()
+	mustExec(t, conn, "UPDATE t SET n = 5 WHERE id <= 50")
+	t.Logf("rows that the killed process had locked were updated after %v", time.Since(begun))
+}
+
+// Goal: several SQL processes over one table: each sees what the others commit, conflicts and deadlocks between them are found, a
+// change of the schema reaches all, and when the one that issues the timestamps is killed another takes over and no
+// acknowledged increment is lost. Method: clients of two processes increment one counter while the first is killed.
+func TestSeveralProcesses(t *testing.T) {
+	_, emulator := start(t, "bigtable-emulator", "--listen", "127.0.0.1:0")
+	first, addr1 := startSQL(t, emulator)
+	_, addr2 := startSQL(t, emulator)
+	a, b := connect(t, addr1), connect(t, addr2)
+	mustExec(t, a, "CREATE TABLE c (id int PRIMARY KEY, n int)")
+	mustExec(t, a, "INSERT INTO c VALUES (1, 0), (2, 0)")
+	mustExec(t, b, "ALTER TABLE c ADD COLUMN note text")
+	mustExec(t, a, "UPDATE c SET note = 'seen by both'")
+	if got := mustInt(t, b, "SELECT count(*) FROM c WHERE note = 'seen by both'"); got != 2 {
+		t.Fatalf("%d rows", got)
+	}
+	deadlock(t, a, b)
+
+	acknowledged := make(chan int)
+	stop := make(chan struct{})
+	for _, addr := range []string{addr1, addr2} {
+		go func() { acknowledged <- increment(t.Context(), addr, stop) }()
+	}
+	time.Sleep(time.Second) // Both increment.
+	first.Kill()
+	time.Sleep(5 * time.Second) // The other takes over and goes on.
+	close(stop)
+	sum := <-acknowledged + <-acknowledged
+	got := mustInt(t, b, "SELECT n FROM c WHERE id = 1")
+	// The killed process may have committed one that it did not acknowledge.
+	if got < sum || got > sum+1 {
+		t.Errorf("%d, and %d increments were acknowledged", got, sum)
+	}
+	t.Logf("%d increments were acknowledged", sum)
+}
+
+// deadlock makes two sessions wait for each other; one of them must get the error.
+func deadlock(t *testing.T, a, b *pgx.Conn) {
+	t.Helper()
+	mustExec(t, a, "BEGIN")
+	mustExec(t, b, "BEGIN")
+	mustExec(t, a, "UPDATE c SET n = n WHERE id = 1")
+	mustExec(t, b, "UPDATE c SET n = n WHERE id = 2")
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	defer cancel()
+	errs := make(chan error, 2)
+	for _, side := range []struct {
+		conn *pgx.Conn
+		id   int
+	}{{a, 2}, {b, 1}} {
+		go func() {
+			_, err := side.conn.Exec(ctx, "UPDATE c SET n = n WHERE id = $1", side.id)
+			_, _ = side.conn.Exec(ctx, "ROLLBACK")
+			errs <- err
+		}()
+	}
+	found := 0
+	for range 2 {
+		var pg *pgconn.PgError
+		if err := <-errs; errors.As(err, &pg) && pg.Code == "40P01" {
+			found++
+		} else if err != nil {
+			t.Errorf("%v", err)
+		}
+	}
+	if found == 0 {
+		t.Error("no deadlock was found")
+	}
+}
+
+// increment increments the counter until stop is closed or the process is gone, and returns how often it was told that it did.
+func increment(ctx context.Context, addr string, stop <-chan struct{}) (acknowledged int) {
+	conn, err := pgx.Connect(ctx, "postgres://postgres@"+addr+"/percodb")
+	if err != nil {
+		return 0
+	}
+	defer conn.Close(context.Background())
+	for {
+		select {
+		case <-stop:
+			return acknowledged
+		default:
+		}
+		_, err := conn.Exec(ctx, "UPDATE c SET n = n + 1 WHERE id = 1")
+		var pg *pgconn.PgError
+		switch {
+		case err == nil:
+			acknowledged++
+		case !errors.As(err, &pg) || conn.IsClosed():
+			return acknowledged
+		}
+	}
+}
+
+// Goal: the numbers of requests of statements that docs/bigtable.md states. Method: the metrics of a SQL process, before and after.
+func TestRequestsOfStatements(t *testing.T) {
+	_, emulator := start(t, "bigtable-emulator", "--listen", "127.0.0.1:0")
+	admin, err := process.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, addr := start(t, "start", "--engine", "bigtable", "--project", "p", "--instance", "i", "--emulator", emulator,
+		"--listen", "127.0.0.1:0", "--admin-listen", admin)
+	conn := connect(t, addr)
+	mustExec(t, conn, "CREATE TABLE r (id int PRIMARY KEY, n int)")
+	mustExec(t, conn, "INSERT INTO r SELECT g, 0 FROM generate_series(1, 100) g")
+	for _, c := range []struct{ sql, want string }{
+		{"SELECT n FROM r WHERE id = 5", "ReadRows 10"},
+		{"UPDATE r SET n = n + 1 WHERE id = 5", "CheckAndMutateRow 20 ReadRows 10"},
+	} {
+		got := ""
+		// The coordinator's own requests come in between, and the schema is read until the process has a lease of it.
+		for begun := time.Now(); got != c.want && time.Since(begun) < waitTimeout; {
+			before := requests(t, admin)
+			for range 10 {
+				mustExec(t, conn, c.sql)
+			}
+			after := requests(t, admin)
+			var counts []string
+			for _, method := range []string{"CheckAndMutateRow", "MutateRow", "MutateRows", "ReadRows"} {
+				if n := after[method] - before[method]; n > 0 {
+					counts = append(counts, fmt.Sprintf("%s %d", method, n))
+				}
+			}
+			got = strings.Join(counts, " ")
+			time.Sleep(100 * time.Millisecond) // Until then it may have the lease.
+		}
+		if got != c.want {
+			t.Errorf("ten times %s: %s, want %s", c.sql, got, c.want)
+		}
+	}
+}
+
+// requests returns the requests of a process by method.
+func requests(t *testing.T, admin string) map[string]int {
+	t.Helper()
+	res, err := http.Get("http://" + admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	counts := map[string]int{}
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		var n int
+		if method, ok := strings.CutPrefix(lines.Text(), `percodb_bigtable_request_seconds_count{method="`); ok {
+			method, value, _ := strings.Cut(method, `"} `)
+			if _, err := fmt.Sscan(value, &n); err != nil {
+				t.Fatal(err)
+			}
+			counts[method] = n
+		}
+	}
+	return counts
+}
