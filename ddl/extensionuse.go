@@ -323,6 +323,12 @@ func (p *extensionProbe) classUse(t *catalog.TableDescriptor, ix *catalog.IndexD
 		if slices.ContainsFunc(ix.Inverted, func(c catalog.InvertedColumn) bool { return c.Class == string(inverted.Trigram) }) {
 			return "index " + ix.Name, string(inverted.Trigram) + " for access method gin"
 		}
+	case ginExtension:
+		for _, c := range ix.Inverted {
+			if inverted.Class(c.Class).IsScalar() {
+				return "index " + ix.Name, c.Class + " for access method gin"
+			}
+		}
 	case gistExtension:
 		for _, e := range ix.Exclude {
 			if scalar, ok := p.scalarClass(ix.Method, t.ColumnByID(e.ColumnID).Type.Underlying()); ok && (e.Class == "" || e.Class == scalar.name) {

@@ -2,7 +2,6 @@ package ddl
 
 import (
 	"context"
-	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/inverted"
@@ -48,6 +47,10 @@ func addTermColumn(t *catalog.TableDescriptor) *catalog.ColumnDescriptor {
 // invertedClass finds the operator class of a column of an inverted index.
 func (r *run) invertedClass(method string, path []string, t types.Type) (inverted.Class, error) {
 	class := inverted.DefaultClass(t)
+	scalars := r.r.Extensions().Named(ginExtension) != nil
+	if class.IsScalar() && !scalars {
+		class = ""
+	}
 	if len(path) == 0 {
 		if class == "" {
 			return "", pgerror.New(pgerror.UndefinedObject, "data type %s has no default operator class for access method %q", t.Base(), method).
@@ -55,10 +58,11 @@ func (r *run) invertedClass(method string, path []string, t types.Type) (inverte
 		}
 	} else {
 		class = inverted.Class(path[len(path)-1])
-		switch class {
-		case inverted.JSONB, inverted.JSONBPath, inverted.Array, inverted.TSVector:
-		case inverted.Trigram, inverted.TrigramGist:
-			if !slices.ContainsFunc(r.r.Extensions().All(), func(d *catalog.ExtensionDescriptor) bool { return d.Name == "pg_trgm" }) {
+		switch {
+		case class.IsScalar() && scalars:
+		case class == inverted.JSONB, class == inverted.JSONBPath, class == inverted.Array, class == inverted.TSVector:
+		case class == inverted.Trigram, class == inverted.TrigramGist:
+			if r.r.Extensions().Named("pg_trgm") == nil {
 				return "", noClass(class, method)
 			}
 		default:
@@ -76,6 +80,9 @@ func (r *run) invertedClass(method string, path []string, t types.Type) (inverte
 	}
 	return class, nil
 }
+
+// ginExtension has operator classes of the method gin for types with an order.
+const ginExtension = "btree_gin"
 
 func noClass(class inverted.Class, method string) error {
 	return pgerror.New(pgerror.UndefinedObject, "operator class %q does not exist for access method %q", class, method)

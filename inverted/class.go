@@ -33,7 +33,7 @@ func DefaultClass(t types.Type) Class {
 	case t.OID == types.OIDTSVector:
 		return TSVector
 	}
-	return ""
+	return scalarClass(t)
 }
 
 // Accepts reports whether the class has terms of values of type t.
@@ -44,6 +44,9 @@ func (c Class) Accepts(t types.Type) bool {
 		return t.OID == types.OIDText || t.OID == types.OIDVarchar
 	case JSONBPath:
 		return DefaultClass(t) == JSONB
+	}
+	if c.IsScalar() {
+		return c.acceptsScalar(t.Underlying())
 	}
 	return DefaultClass(t) == c && c != ""
 }
@@ -114,6 +117,11 @@ func (c Class) Terms(env *builtin.Env, d types.Datum, t types.Type) ([][]byte, e
 		}
 	case Trigram:
 		terms, err = builtin.TrigramTerms(env, d.Text())
+	default:
+		var term []byte
+		if term, err = scalarValueTerm(d, t); err == nil {
+			terms = [][]byte{term}
+		}
 	}
 	return sortTerms(terms), err
 }
@@ -133,7 +141,7 @@ func (c Class) Serves(op string, arg types.Type) bool {
 	case Trigram:
 		return slices.Contains([]string{"~~", "~~*", "~", "~*", "%", "="}, op)
 	}
-	return false
+	return op == "=" && c.servesScalar(arg)
 }
 
 // Search returns the query for value op arg, where values have type t and arg, which is not NULL, has type argType.
@@ -150,7 +158,8 @@ func (c Class) Search(env *builtin.Env, op string, arg types.Datum, argType type
 	case Trigram:
 		return searchTrigrams(env, op, arg.Text())
 	}
-	return all(), nil
+	term, err := scalarValueTerm(arg, argType)
+	return word(term), err
 }
 
 // InColumn returns a term as that of the n-th column of an index.

@@ -31,6 +31,7 @@ type Extension struct {
 // extensionList are the extensions by name. Their places in the list are not stored.
 var extensionList = sync.OnceValue(func() []*Extension {
 	list := []*Extension{
+		{Name: "btree_gin", Version: "1.3", Comment: "support for indexing common datatypes in GIN"},
 		{Name: "btree_gist", Version: "1.7", Comment: "support for indexing common datatypes in GiST"},
 		{Name: "citext", Version: "1.6", Comment: "data type for case-insensitive character strings", Types: []types.OID{types.OIDCitext},
 			functions: citextFuncs, operators: citextOps, sets: citextSets, aggregates: citextAggs},
