@@ -9,7 +9,16 @@ import (
 
 // The rows about extensions, and those of what installed ones consist of.
 
+// ownExtension is the OID of an extension that the schema percodb and its views belong to, so that pg_dump leaves them to the server, as it does
+// what belongs to an extension that every database has.
+const ownExtension = 13199
+
 func extensionRows(s *scan) error {
+	err := s.emit(col{"oid", num(ownExtension)}, col{"extname", text(catalog.OwnSchema)}, col{"extowner", num(catalog.BootstrapSuperuser)},
+		col{"extnamespace", oid(schemaOID(s.Resolver, catalog.OwnSchema))}, col{"extversion", text("1.0")})
+	if err != nil {
+		return err
+	}
 	for _, d := range s.Extensions().All() {
 		e := d.Extension()
 		err := s.emit(col{"oid", oid(uint32(d.ID))}, col{"extname", text(d.Name)}, col{"extowner", oid(d.OwnerOID())},
@@ -93,6 +102,23 @@ func (s *scan) emitExtensionType(d *catalog.ExtensionDescriptor, info *types.Inf
 		cols = append(cols, arrayFunctions()...)
 	}
 	return s.emit(cols...)
+}
+
+// ownDependRows shows what the extension of the schema percodb consists of.
+func (s *scan) ownDependRows() error {
+	member := func(class int, object uint32) error {
+		return s.emit(col{"classid", num(class)}, col{"objid", oid(object)}, col{"refclassid", num(classPgExtension)}, col{"refobjid", num(ownExtension)},
+			col{"deptype", letter('e')})
+	}
+	if err := member(classPgNamespace, schemaOID(s.Resolver, catalog.OwnSchema)); err != nil {
+		return err
+	}
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if t.Schema != catalog.OwnSchema {
+			return nil
+		}
+		return member(classPgClass, t.OID())
+	})
 }
 
 // extensionDependRows shows what installed extensions consist of.

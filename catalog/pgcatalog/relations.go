@@ -639,6 +639,9 @@ func descriptionRows(s *scan) error {
 
 // dependRows shows which column owns a sequence, and what extensions consist of: the dependences that clients look for.
 func dependRows(s *scan) error {
+	if err := s.ownDependRows(); err != nil {
+		return err
+	}
 	if err := s.extensionDependRows(); err != nil {
 		return err
 	}
