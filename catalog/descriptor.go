@@ -87,6 +87,10 @@ type TableDescriptor struct {
 	Comment     string
 	// OnCommit is what the commit of a transaction does to a temporary table.
 	OnCommit CommitAction `json:",omitempty"`
+	// Options are the storage options of a table, name=value.
+	Options []string `json:",omitempty"`
+	// ReplicaIdentity is what REPLICA IDENTITY says, as pg_class.relreplident has it; "" for the default. It has no effect.
+	ReplicaIdentity string `json:",omitempty"`
 	// Rows computes the rows of a KindVirtual relation, and of a sequence read as a table; nil for
 	// others.
 	Rows VirtualRows `json:"-"`
@@ -168,6 +172,8 @@ type IndexDescriptor struct {
 	Options []string `json:",omitempty"`
 	// NullsNotDistinct: of a unique index, two rows with NULL in the same key columns, and equal values in the others, conflict.
 	NullsNotDistinct bool `json:",omitempty"`
+	// ReplicaIdentity: REPLICA IDENTITY USING INDEX has named the index.
+	ReplicaIdentity bool `json:",omitempty"`
 	// Clustered: CLUSTER has named the index. It has no effect on the rows.
 	Clustered bool `json:",omitempty"`
 	// Parent is the OID of the index of the partitioned table that this one is a part of, 0 for none.

@@ -255,9 +255,17 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 			}
 			return r.update(ctx, t, next, false)
 		}
+		if n.Column != "" {
+			_, err := mustColumn(t, n.Column, 0)
+			return err
+		}
 		switch n.Action {
 		case "SET SCHEMA":
 			return r.setSchema(ctx, t, n.Name, n.Pos)
+		case "SET", "RESET":
+			return r.alterOptions(ctx, t, n)
+		case "REPLICA IDENTITY USING INDEX", "REPLICA IDENTITY FULL", "REPLICA IDENTITY NOTHING", "REPLICA IDENTITY DEFAULT":
+			return r.setReplicaIdentity(ctx, t, n)
 		case "CLUSTER ON", "SET WITHOUT CLUSTER":
 			return r.setClustered(ctx, t, n.Name)
 		}

@@ -68,6 +68,14 @@ func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, erro
 		return "", err
 	}
 	b.t.OnCommit = onCommit
+	if b.t.IsPartitioned() || n.Partition != nil {
+		err = partitionedOptions(n.Options)
+	} else {
+		err = tableOptions(b.t, n.Options)
+	}
+	if err != nil {
+		return "", err
+	}
 	if parent != nil {
 		return tag, b.createPartition(ctx, n, parent)
 	}

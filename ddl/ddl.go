@@ -120,7 +120,7 @@ func Handles(stmt ast.Statement) bool {
 		return n.Object.Role != nil || ofDatabase(n) || n.Change.Owner != nil || n.Object.Kind == "SCHEMA" || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || n.Object.Kind == "COLLATION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind) ||
 			ofTextSearch(n.Object.Kind)
 	case *ast.DropObjects:
-		return n.Objects[0].Role != nil || ofDatabase(n) || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || n.Objects[0].Kind == "COLLATION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind) ||
+		return n.Objects[0].Role != nil || ofDatabase(n) || lackingKinds[n.Objects[0].Kind] != "" || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || n.Objects[0].Kind == "COLLATION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind) ||
 			ofTextSearch(n.Objects[0].Kind)
 	case *ast.CreateFunction, *ast.AlterFunction:
 		return true
@@ -212,7 +212,7 @@ func changesPrivileges(stmt ast.Statement) bool {
 	case *ast.AlterObject:
 		return n.Object.Role != nil || ofDatabase(n)
 	case *ast.DropObjects:
-		return n.Objects[0].Role != nil || ofDatabase(n)
+		return n.Objects[0].Role != nil && n.Objects[0].Kind != "USER MAPPING" || ofDatabase(n)
 	}
 	return false
 }
@@ -444,6 +444,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 	case *ast.AlterEnum:
 		return "ALTER TYPE", r.alterEnum(ctx, n)
 	case *ast.DropObjects:
+		if lackingKinds[n.Objects[0].Kind] != "" {
+			return "DROP " + n.Objects[0].Kind, r.dropLacking(ctx, n)
+		}
 		if n.Objects[0].Kind == "POLICY" {
 			return "DROP POLICY", r.dropPolicy(ctx, n)
 		}

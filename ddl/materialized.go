@@ -63,6 +63,9 @@ func (r *run) createMaterializedView(ctx context.Context, n *ast.CreateMateriali
 	if err != nil {
 		return "", err
 	}
+	if err := tableOptions(b.t, n.Options); err != nil {
+		return "", err
+	}
 	if err := r.describeMaterializedView(ctx, b.t, n); err != nil {
 		return "", err
 	}

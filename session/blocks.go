@@ -96,6 +96,27 @@ func (b *blocks) rollback(n *ast.Rollback, w ResultWriter) (Tag, error) {
 	return verb("ROLLBACK"), nil
 }
 
+// prepared is PREPARE TRANSACTION, COMMIT PREPARED and ROLLBACK PREPARED: as in a PostgreSQL whose max_prepared_transactions is 0, its default, no
+// transaction can be prepared, and none is. The first ends the block.
+func (b *blocks) prepared(n *ast.PreparedTransaction) (Tag, error) {
+	t := b.tx
+	switch {
+	case n.Action != "PREPARE TRANSACTION" && t.phase.explicit():
+		return Tag{}, pgerror.New(pgerror.ActiveSQLTransaction, "%s cannot run inside a transaction block", n.Action)
+	case n.Action != "PREPARE TRANSACTION":
+		return Tag{}, pgerror.New(pgerror.UndefinedObject, "prepared transaction with identifier %q does not exist", n.Name)
+	case !t.phase.explicit():
+		return verb("ROLLBACK"), nil
+	}
+	failedBefore := t.phase == failed
+	t.abort()
+	if failedBefore {
+		return verb("ROLLBACK"), nil
+	}
+	return Tag{}, pgerror.New(pgerror.ObjectNotInPrerequisite, "prepared transactions are disabled").
+		WithHint("percodb's own commit spans processes; transactions are not prepared by clients.")
+}
+
 // chain begins a block with the modes of the one that ended (AND CHAIN).
 func (b *blocks) chain(chain bool, m settings.Modes) {
 	if chain {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"strings"
 
 	"github.com/percodb/percodb/ddl"
 	"github.com/percodb/percodb/sql"
@@ -59,7 +60,7 @@ func (q request) rows(cols []Column, rows []types.Row) error {
 // endsBlock reports whether a failed block still takes the statement.
 func endsBlock(tree ast.Statement) bool {
 	switch tree.(type) {
-	case *ast.Commit, *ast.Rollback, *ast.RollbackTo:
+	case *ast.Commit, *ast.Rollback, *ast.RollbackTo, *ast.PreparedTransaction:
 		return true
 	}
 	return false
@@ -135,6 +136,12 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 		return verb("DO"), c.do(ctx, n, q)
 	case *ast.Checkpoint: // What is committed is in the log.
 		return verb("CHECKPOINT"), nil
+	case *ast.PreparedTransaction:
+		return c.blocks.prepared(n)
+	case *ast.Load:
+		return verb("LOAD"), load(n)
+	case *ast.SecurityLabel:
+		return Tag{}, pgerror.New(pgerror.InvalidParameterValue, "no security label providers have been loaded")
 	case *ast.Listen, *ast.Unlisten, *ast.Notify:
 		return c.notifications.run(tree)
 	case *ast.NotifyObserver:
@@ -155,6 +162,15 @@ func (c *commands) do(ctx context.Context, n *ast.Do, q request) error {
 		t.phase.on(share)
 	}
 	return q.text.PlaceError(c.procedural.do(ctx, n, q.w, alone))
+}
+
+// load is LOAD: of the libraries that PostgreSQL's clients load, percodb has PL/pgSQL built in, and no others.
+func load(n *ast.Load) error {
+	name := strings.TrimPrefix(n.File, "$libdir/")
+	if name == "plpgsql" {
+		return nil
+	}
+	return pgerror.New(pgerror.UndefinedFile, "could not access file %q: No such file or directory", n.File)
 }
 
 // readsRows reports whether a statement without plan runs one: it has a snapshot of its own where every statement has. FETCH

@@ -138,7 +138,7 @@ func (t *transaction) accessNow(ctx context.Context, r *catalog.TableDescriptor)
 func (c *commands) authorize(ctx context.Context, tree ast.Statement) error {
 	switch n := tree.(type) {
 	case *ast.Begin, *ast.Commit, *ast.Rollback, *ast.Savepoint, *ast.ReleaseSavepoint, *ast.RollbackTo, *ast.SetTransaction,
-		*ast.SetConstraints, *ast.Show, *ast.Prepare, *ast.Deallocate, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify:
+		*ast.SetConstraints, *ast.Show, *ast.Prepare, *ast.Deallocate, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify, *ast.PreparedTransaction, *ast.Load, *ast.SecurityLabel:
 		return nil
 	case *ast.Fetch, *ast.CloseCursor: // The cursor is the session's.
 		return nil

@@ -26,10 +26,8 @@ func (p *parser) foreignStatement(word kw.Word, pos ast.Pos) ast.Statement {
 	case kw.Refresh:
 		return p.refresh(pos)
 	case kw.Load:
-		lacks("")
 		return &ast.Load{Pos: pos, File: p.stringLit()}
 	case kw.Security:
-		lacks("")
 		return p.securityLabel(pos)
 	case kw.Import:
 		lacks("")
@@ -267,7 +265,6 @@ func (p *parser) alterTablespace(pos ast.Pos) ast.Statement {
 
 // preparedTransaction reads the name behind PREPARE TRANSACTION and its kin.
 func (p *parser) preparedTransaction(pos ast.Pos, action string) ast.Statement {
-	p.notYet(pos, action, "percodb's own commit spans processes already.")
 	p.advance()
 	return &ast.PreparedTransaction{Pos: pos, Action: action, Name: p.stringLit()}
 }

@@ -314,7 +314,9 @@ func (p *parser) defValue() *ast.DefValue {
 
 // dropObjects reads DROP of the objects that percodb does not have.
 func (p *parser) dropObjects(pos ast.Pos) ast.Statement {
-	p.lacking(pos, "DROP")
+	if p.isWord(kw.Cast) || p.isWord(kw.Operator) && p.peek(1).kw != kw.Class && p.peek(1).kw != kw.Family {
+		p.lacking(pos, "DROP")
+	}
 	if p.acceptWords(kw.Owned, kw.By) {
 		st := &ast.OwnedBy{Pos: pos, Roles: p.roles()}
 		st.Cascade = p.cascade()

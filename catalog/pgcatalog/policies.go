@@ -66,7 +66,7 @@ func policiesRows(s *scan) error {
 
 // relationOptions is pg_class.reloptions.
 func relationOptions(t *catalog.TableDescriptor) types.Datum {
-	var options []string
+	options := slices.Clone(t.Options)
 	if t.SecurityBarrier {
 		options = append(options, "security_barrier=true")
 	}

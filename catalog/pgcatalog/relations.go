@@ -241,6 +241,9 @@ func classRows(s *scan) error {
 
 func replident(kind byte, t *catalog.TableDescriptor) byte {
 	if (kind == 'r' || kind == 'm' || kind == 'p') && t.Kind == catalog.KindTable {
+		if t.ReplicaIdentity != "" {
+			return t.ReplicaIdentity[0]
+		}
 		return 'd'
 	}
 	return 'n'
@@ -409,7 +412,7 @@ func indexRows(s *scan) error {
 			col{"indexrelid", oid(ix.OID)}, col{"indrelid", oid(t.OID())}, col{"indnatts", num(len(keys))}, col{"indnkeyatts", num(len(options))},
 			col{"indisunique", boolean(isUnique(ix))}, col{"indisprimary", boolean(isPrimary(t, ix))}, col{"indimmediate", boolean(!ix.Deferrable)},
 			col{"indnullsnotdistinct", boolean(ix.NullsNotDistinct)}, col{"indisexclusion", boolean(ix.Exclude != nil)},
-			col{"indisclustered", boolean(ix.Clustered)},
+			col{"indisclustered", boolean(ix.Clustered)}, col{"indisreplident", boolean(ix.ReplicaIdentity)},
 			col{"indisvalid", boolean(complete && !ix.Incomplete)}, col{"indisready", boolean(complete)}, col{"indislive", boolean(true)},
 			col{"indkey", vector(types.TInt2vector, keys)}, col{"indclass", vector(types.TOidvector, classes)},
 			col{"indcollation", vector(types.TOidvector, collations)}, col{"indoption", vector(types.TInt2vector, options)},

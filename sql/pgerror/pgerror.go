@@ -124,6 +124,7 @@ const (
 	IdleInTransactionTimeout    Code = "25P03"
 	IdleSessionTimeout          Code = "57P05"
 	IOError                     Code = "58030"
+	UndefinedFile               Code = "58P01"
 	SnapshotTooOld              Code = "72000"
 	ConfigFileError             Code = "F0000"
 	InternalError               Code = "XX000"
