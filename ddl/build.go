@@ -24,7 +24,7 @@ import (
 //	begin    the table is closed, its descriptor gets a catalog.IndexBuild, the table is opened: from here on, whoever changes a row notes
 //	         its key in the notify cells of IndexBuild.Log
 //	scan     the entries of all rows as of a snapshot From are written, in steps
-//	merge    in rounds: for the keys that have been noted, the entries of the row as of From are replaced by those as of a later snapshot To,
+//	merge    in rounds, until few are left: for the keys that have been noted, the entries of the row as of From are replaced by those as of a later snapshot To,
 //	         which becomes From
 //	finish   the table is closed, the last few rows are merged, the descriptor names the index
 //
@@ -45,12 +45,14 @@ const (
 	buildTime  = 5 * time.Second
 	// mergePage is the number of rows that are merged together.
 	mergePage = 512
-	// mergeFew is the number of rows that may be left to merge while the table is closed; after mergeRounds it may be any.
-	mergeFew    = 1024
+	// mergeRounds is the number of rounds after which any number of rows is merged while the table is closed.
 	mergeRounds = 20
 	// buildPause is the time between two attempts at a step that has failed, and between two looks at a build that somebody else is at.
 	buildPause = 50 * time.Millisecond
 )
+
+// mergeFew is the number of noted rows that may be left to merge while the table is closed. Tests change it.
+var mergeFew = 1024
 
 // errBuildTaken says that another process has continued the build, errBuildEnded that there is none.
 var (

@@ -94,6 +94,8 @@ func changeUntil(t *testing.T, s *session, worker int, stop *atomic.Bool, change
 // Goal: an index of any kind that is built while its table is written has exactly the entries of the rows. Method: writers change rows while
 // indexes are built, one after the other, in one process and in two, in steps of one transaction and of several; the checker compares.
 func TestIndexesBuiltUnderWriters(t *testing.T) {
+	defer func(few int) { mergeFew = few }(mergeFew)
+	mergeFew = 4 // so that rounds are needed
 	for _, setting := range []struct{ shared, split, whole bool }{{false, false, true}, {false, false, false}, {true, true, false}} {
 		t.Run(fmt.Sprintf("%+v", setting), func(t *testing.T) {
 			opts := catalog.Options{Shared: setting.shared, Lease: 60 * time.Millisecond, PollInterval: 10 * time.Millisecond}
@@ -156,6 +158,8 @@ func (s *session) beginBuild(statement string) *indexBuilder {
 // Goal: a build that has been interrupted between any two of its steps is continued from there, and the index then has exactly the entries of
 // the rows. Method: the process ends after each number of rows; rows change before another one continues.
 func TestInterruptedBuildsContinue(t *testing.T) {
+	defer func(few int) { mergeFew = few }(mergeFew)
+	mergeFew = 4
 	s := buildServer(t, false, false, catalog.Options{})
 	c := s.session()
 	newBuildTable(c)

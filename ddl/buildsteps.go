@@ -83,17 +83,26 @@ func (b *indexBuilder) proceed(ctx context.Context) error {
 		}
 	}
 	for round := 1; ; round++ {
-		noted, err := b.merge(ctx)
-		if err != nil {
-			return b.run.explainDuplicate(b.table, err)
+		many, err := b.manyNoted(ctx)
+		if err == nil && (many && round < mergeRounds || b.rec.To != 0) {
+			if err = b.merge(ctx); err == nil {
+				continue
+			}
 		}
-		if noted > mergeFew && round < mergeRounds {
-			continue
+		done := false
+		if err == nil {
+			done, err = b.finish(ctx, round >= mergeRounds)
 		}
-		if done, err := b.finish(ctx, round >= mergeRounds); done || err != nil {
+		if done || err != nil {
 			return b.run.explainDuplicate(b.table, err)
 		}
 	}
+}
+
+// manyNoted reports whether more rows have been noted than are merged while the table is closed.
+func (b *indexBuilder) manyNoted(ctx context.Context) (bool, error) {
+	cells, _, err := b.DB.Observers().Scan(ctx, b.log, b.rows, mergeFew+1, nil)
+	return len(cells) > mergeFew, err
 }
 
 // open reads the record and the schema.
@@ -318,11 +327,11 @@ func (b *indexBuilder) entriesOf(list []entry, key, value []byte) ([]entry, erro
 	return list, err
 }
 
-// merge does one round of merging, and returns how many rows had been noted.
-func (b *indexBuilder) merge(ctx context.Context) (noted int, err error) {
+// merge does one round of merging.
+func (b *indexBuilder) merge(ctx context.Context) error {
 	if b.rec.To == 0 {
 		if err := b.chooseTo(ctx); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	from, to := b.DB.BeginAt(b.rec.From), b.DB.BeginAt(b.rec.To)
@@ -334,27 +343,36 @@ func (b *indexBuilder) merge(ctx context.Context) (noted int, err error) {
 	}
 	for i, pass := range passes {
 		last := i == len(passes)-1
-		noted, err = b.eachNoted(ctx, func(cells []kv.NotifyCell) error { return b.mergeStep(ctx, cells, from, to, pass, last) })
+		_, err := b.eachNoted(ctx, func(cells []kv.NotifyCell) error { return b.mergeStep(ctx, cells, from, to, pass, last) })
 		if err != nil {
-			return 0, err
+			return err
 		}
 	}
 	txn, err := b.begin(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer txn.Close()
 	b.rec.From, b.rec.To = b.rec.To, 0
-	return noted, b.commit(ctx, txn)
+	return b.commit(ctx, txn)
 }
 
-// chooseTo makes now the snapshot of the next round. All changes that it shows have been noted when the round begins.
+// chooseTo makes now the snapshot of the next round. All changes that it shows have been noted when the round begins: a scan waits for one-phase
+// commits under way, whose changes the snapshot shows although Settle does not see them.
 func (b *indexBuilder) chooseTo(ctx context.Context) error {
 	txn, err := b.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer txn.Close()
+	it := txn.Scan(ctx, b.rows, percolator.ScanOptions{KeysOnly: true, ReadAhead: true})
+	for it.Next(ctx) {
+	}
+	err = it.Err()
+	it.Close()
+	if err != nil {
+		return err
+	}
 	if err := b.DB.Observers().Settle(ctx, b.rows, txn.StartTS()); err != nil {
 		return err
 	}

@@ -135,9 +135,6 @@ func (discarding) Progress(string, int64) {}
 // IndexProgress implements catalog.SystemView.
 func (v *systemView) IndexProgress(ctx context.Context) ([]catalog.IndexProgress, error) {
 	all := v.deps.Builds.All()
-	if !v.deps.Shared {
-		return all, nil
-	}
 	txn, err := v.deps.DB.Begin(ctx)
 	if err != nil {
 		return nil, err
