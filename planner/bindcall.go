@@ -12,9 +12,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// call binds a function call: a conditional of PostgreSQL's grammar, an aggregate, a set-returning function, or a
-// function.
-func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
+// functionCall binds a call that names a function.
+func (sc *scope) functionCall(e *ast.Call) (expr.Scalar, error) {
 	if t := sc.b.constructed(e); t.Valid() {
 		return sc.constructor(t, e)
 	}
@@ -148,11 +147,17 @@ func (b *binder) sources() builtin.Sources { return b.r.Extensions().Sources(cat
 
 // funcName returns the name of a called function, and where the function may come from: pg_catalog and extensions.
 func (b *binder) funcName(e *ast.Call) (builtin.FuncName, error) {
+	name := e.Name
+	if e.Syntax >= ast.ExtractSyntax && e.Syntax <= ast.OverlapsSyntax {
+		name = []string{catalog.SystemSchema, name[0]}
+	}
 	switch {
-	case len(e.Name) == 1:
-		return b.bareName(e.Name[0]), nil
-	case len(e.Name) == 2 && e.Name[0] == catalog.SystemSchema:
-		return builtin.SystemFunc(e.Name[1]), nil
+	case len(name) == 1:
+		return b.bareName(name[0]), nil
+	case len(name) == 2 && name[0] == catalog.SystemSchema:
+		f := builtin.SystemFunc(name[1])
+		f.Schema = catalog.SystemSchema
+		return f, nil
 	case len(e.Name) == 2:
 		if _, exists := b.r.Grants().Schemas[e.Name[0]]; !exists {
 			return builtin.FuncName{}, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", e.Name[0]).At(int(e.Pos))
@@ -676,6 +681,10 @@ func (b *binder) tableFuncName(c *ast.Call) (builtin.FuncName, error) {
 
 // tableFunc binds a function in FROM.
 func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
+	if t.Ordinality && len(t.ColumnDefs) > 0 {
+		return nil, pgerror.New(pgerror.SyntaxError, "WITH ORDINALITY cannot be used with a column definition list").
+			WithHint("Put the column definition list inside ROWS FROM().").At(t.ColumnDefs[0].Type.Position())
+	}
 	f, err := b.tableFuncName(t.Call)
 	if err != nil {
 		return nil, err

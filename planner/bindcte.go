@@ -298,7 +298,7 @@ func (b *binder) standIns(item *nsItem, cols []outCol, alias string) []int {
 	ids := make([]int, len(cols))
 	for i, c := range cols {
 		ids[i] = b.newColumn(c.name, b.cols[c.id].Type)
-		b.cols[ids[i]].Table = alias
+		b.cols[ids[i]].Table, b.cols[ids[i]].fields = alias, b.cols[c.id].fields
 		item.cols = append(item.cols, nsCol{name: c.name, id: ids[i]})
 	}
 	return ids

@@ -100,7 +100,7 @@ type columnInfo struct {
 	notNull bool
 	scan    *scanRel            // the table it comes from, nil for computed columns
 	ordinal int                 // its ordinal there
-	fields  []builtin.SetColumn // of the records of a set-returning function; nil: it has no such records
+	fields  []builtin.SetColumn // of its anonymous records, where they are known; nil: they are not
 }
 
 // newColumn makes a column ID.

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,7 +91,9 @@ func (sc *scope) bindRareExpr(e ast.Expr) (expr.Scalar, error) {
 		if err != nil {
 			return nil, err
 		}
-		return sc.b.function(builtin.SystemFunc("timezone"), args, ts, int(e.Pos))
+		f := builtin.SystemFunc("timezone")
+		f.Schema = catalog.SystemSchema
+		return sc.b.function(f, args, ts, int(e.Pos))
 	case *ast.Collate:
 		return sc.collate(e)
 	case *ast.Default:
@@ -202,25 +205,24 @@ func (sc *scope) binary(e *ast.Binary) (expr.Scalar, error) {
 	case "AND", "OR":
 		return sc.logical(e)
 	}
+	l, lok := e.L.(*ast.Row)
+	if r, rok := e.R.(*ast.Row); lok && rok {
+		return sc.rowCompare(e.Op, l, r, int(e.Pos))
+	}
 	if op := expr.ParseCmpOp(e.Op); op != 0 {
-		l, lok := e.L.(*ast.Row)
-		r, rok := e.R.(*ast.Row)
-		if lok && rok {
-			return sc.rowCompare(op, l, r, int(e.Pos))
-		}
 		if sub, ok := e.R.(*ast.Subquery); ok && lok {
 			return sc.rowSubquery(op, l, sub.Query, int(e.Pos))
 		}
 	}
-	l, err := sc.expr(e.L)
+	left, err := sc.expr(e.L)
 	if err != nil {
 		return nil, err
 	}
-	r, err := sc.expr(e.R)
+	right, err := sc.expr(e.R)
 	if err != nil {
 		return nil, err
 	}
-	return sc.b.operator(e.Op, l, r, int(e.Pos))
+	return sc.b.operator(e.Op, left, right, int(e.Pos))
 }
 
 // logical binds a chain of one connective without recursion on its length.
@@ -525,6 +527,9 @@ func (b *binder) uniformInList(x expr.Scalar, list []expr.Scalar, e *ast.InList)
 		ts = append(ts, v.Type())
 	}
 	common, err := commonType(ts, nil, "IN")
+	if err == nil && common.IsArray() && slices.ContainsFunc(ts, func(t types.Type) bool { return t.OID != common.OID && t.OID != types.OIDUnknown }) {
+		return nil, nil // There are no arrays of arrays to which PostgreSQL could compare.
+	}
 	if err != nil || common.OID == types.OIDUnknown || common.OID == types.OIDRecord {
 		return nil, nil
 	}
@@ -553,9 +558,9 @@ func listType(c *expr.Compare, common types.Type) types.Type {
 }
 
 func (sc *scope) rowInList(e *ast.InList, row *ast.Row) (expr.Scalar, error) {
-	op := expr.EQ
+	op := "="
 	if e.Not {
-		op = expr.NE
+		op = "<>"
 	}
 	args := make([]expr.Scalar, len(e.List))
 	for i, v := range e.List {
@@ -579,7 +584,7 @@ func (sc *scope) rowInList(e *ast.InList, row *ast.Row) (expr.Scalar, error) {
 }
 
 // rowCompare binds (a, b) op (c, d).
-func (sc *scope) rowCompare(op expr.CmpOp, l, r *ast.Row, pos int) (expr.Scalar, error) {
+func (sc *scope) rowCompare(op string, l, r *ast.Row, pos int) (expr.Scalar, error) {
 	if len(l.Elems) != len(r.Elems) {
 		return nil, unequalRows(pos)
 	}
@@ -596,7 +601,7 @@ func (sc *scope) rowCompare(op expr.CmpOp, l, r *ast.Row, pos int) (expr.Scalar,
 			return nil, err
 		}
 	}
-	return sc.b.rowOperator(op.String(), x, y, pos)
+	return sc.b.rowOperator(op, x, y, pos)
 }
 
 func (sc *scope) row(e *ast.Row) (expr.Scalar, error) {
@@ -672,8 +677,19 @@ func (sc *scope) caseCond(subject expr.Scalar, cond ast.Expr) (expr.Scalar, erro
 	return sc.b.operator("=", expr.Clone(subject), x, startOf(cond))
 }
 
-// field binds (x).name over a record whose shape is known.
+// field binds (x).name: a field of a record whose shape is known, or else a call of the function of that name with the record.
 func (sc *scope) field(e *ast.Field) (expr.Scalar, error) {
+	x, err := sc.fieldOf(e)
+	if isUndefined(err) && e.Name != "*" {
+		if call := sc.functionOfRow(e.Name, e.X, e.Pos); call != nil {
+			return call, nil
+		}
+	}
+	return x, err
+}
+
+// fieldOf binds (x).name over a record whose shape is known.
+func (sc *scope) fieldOf(e *ast.Field) (expr.Scalar, error) {
 	if e.Name == "*" {
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "row expansion via \"*\" is not supported here").At(startOf(e))
 	}
@@ -681,7 +697,7 @@ func (sc *scope) field(e *ast.Field) (expr.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	if columns := sc.recordColumns(x); columns != nil {
+	if columns := sc.b.recordColumns(x); columns != nil {
 		for i, c := range columns {
 			if c.Name == e.Name {
 				return &expr.Field{X: x, Index: i, Name: c.Name, Typ: c.Type}, nil
@@ -698,23 +714,32 @@ func (sc *scope) field(e *ast.Field) (expr.Scalar, error) {
 			"column notation .%s applied to type %s, which is not a composite type", e.Name, x.Type()).At(int(e.Pos))
 	}
 	for i := range rec.Elems {
-		name := "f" + itoa(i+1)
-		if rec.Names != nil {
-			name = rec.Names[i]
-		}
-		if name == e.Name {
+		if rec.FieldName(i) == e.Name {
 			return rec.Elems[i], nil
 		}
 	}
 	return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", e.Name).At(int(e.Pos))
 }
 
-// recordColumns returns the fields of the records of a set-returning function in a select list, this one or that of a subquery in FROM; nil if
-// x is none.
-func (sc *scope) recordColumns(x expr.Scalar) []builtin.SetColumn {
+// recordFields returns the fields of a value that is an anonymous record of known shape; nil for other values.
+func (b *binder) recordFields(x expr.Scalar) []builtin.SetColumn {
+	rec, ok := x.(*expr.Record)
+	if !ok || rec.Typ.OID != types.OIDRecord {
+		return b.recordColumns(x)
+	}
+	fields := make([]builtin.SetColumn, len(rec.Elems))
+	for i, e := range rec.Elems {
+		fields[i] = builtin.SetColumn{Name: rec.FieldName(i), Type: e.Type()}
+	}
+	return fields
+}
+
+// recordColumns returns the fields of the records of a function in a select list, or of a column whose records are known; nil if x is
+// neither.
+func (b *binder) recordColumns(x expr.Scalar) []builtin.SetColumn {
 	switch x := x.(type) {
 	case *expr.Column:
-		return sc.b.cols[x.ID].fields
+		return b.cols[x.ID].fields
 	case *expr.Call:
 		if x.Fn.Call != nil {
 			return x.Fn.Call.Columns

@@ -183,10 +183,33 @@ func (ib *insertBinder) source() error {
 		ib.targets = nil
 		return ib.valueRows([][]ast.Expr{nil})
 	}
-	if v, ok := q.Body.(*ast.Values); ok && q.With == nil && len(q.OrderBy) == 0 && q.Limit == nil && q.Offset == nil && len(q.Locking) == 0 {
+	if v, ok := q.Body.(*ast.Values); ok && ib.singleWithSets(v) {
+		single := *q
+		s := &ast.Select{Pos: v.Pos}
+		for _, e := range v.Rows[0] {
+			s.Columns = append(s.Columns, ast.SelectItem{Expr: e})
+		}
+		single.Body = s
+		return ib.queryRows(&single)
+	} else if ok && q.With == nil && len(q.OrderBy) == 0 && q.Limit == nil && q.Offset == nil && len(q.Locking) == 0 {
 		return ib.valueRows(v.Rows)
 	}
 	return ib.queryRows(q)
+}
+
+// singleWithSets reports whether VALUES has one row with a set-returning function, which makes several rows of it as in a SELECT.
+func (ib *insertBinder) singleWithSets(v *ast.Values) bool {
+	if len(v.Rows) != 1 {
+		return false
+	}
+	for _, e := range v.Rows[0] {
+		if call, ok := e.(*ast.Call); ok {
+			if f, err := ib.b.funcName(call); err == nil && f.IsSet() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // rowBytes and fieldBytes are what a row of VALUES and each of its columns takes beside the expressions that the text has:

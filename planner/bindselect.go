@@ -153,6 +153,12 @@ func (b *binder) expandStar(sc *scope, targets []target, e *ast.Star) ([]target,
 			if expanded, ok, e := b.variableStar(targets, e); ok || e != nil {
 				return expanded, e
 			}
+			if arg := sc.argument(e.Table, pos); arg != nil {
+				for i, f := range compositeFields(arg) {
+					targets = append(targets, target{e: f, name: arg.Type().Def.Fields[i].Name, pos: pos, id: -1})
+				}
+				return targets, nil
+			}
 			return nil, err
 		}
 		b.touch(at.depth)
@@ -184,7 +190,7 @@ func (b *binder) expandFields(sc *scope, targets []target, e *ast.Field) ([]targ
 	if err != nil {
 		return nil, err
 	}
-	if columns := sc.recordColumns(x); columns != nil {
+	if columns := sc.b.recordColumns(x); columns != nil {
 		for i, c := range columns {
 			f := &expr.Field{X: x, Index: i, Name: c.Name, Typ: c.Type}
 			targets = append(targets, target{e: f, name: c.Name, pos: int(e.Pos), id: -1})
@@ -202,11 +208,7 @@ func (b *binder) expandFields(sc *scope, targets []target, e *ast.Field) ([]targ
 		return nil, pgerror.New(pgerror.WrongObjectType, "type %s is not composite", x.Type()).At(int(e.Pos))
 	}
 	for i, f := range rec.Elems {
-		name := "f" + itoa(i+1)
-		if rec.Names != nil {
-			name = rec.Names[i]
-		}
-		targets = append(targets, target{e: f, name: name, pos: int(e.Pos), id: -1})
+		targets = append(targets, target{e: f, name: rec.FieldName(i), pos: int(e.Pos), id: -1})
 	}
 	return targets, nil
 }
@@ -460,6 +462,7 @@ func (sb *selectBinder) assemble() (*query, error) {
 			t.id = c.ID
 		} else {
 			t.id = b.newColumn(t.name, t.e.Type())
+			b.cols[t.id].fields = b.recordFields(t.e)
 			items.items = append(items.items, projection{id: t.id, e: t.e})
 		}
 		if i < sb.visible {

@@ -138,7 +138,7 @@ func (d *Domains) rulesOf(domain *types.Defined) (*domainRules, error) {
 
 func (r *domainRules) check(env *builtin.Env, row types.Row) error {
 	if row[0].IsNull() && r.notNull() {
-		return NotNullDomain(r.domain)
+		return NotNullDomain(r.domain, env)
 	}
 	return r.evaluate(r.domain, env, row)
 }
@@ -164,21 +164,31 @@ func (r *domainRules) evaluate(of *types.Defined, env *builtin.Env, row types.Ro
 			return err
 		}
 		if !d.IsNull() && !d.Bool() {
-			return violatesDomain(of, r.domain.Checks[i].Name)
+			return violatesDomain(of, env, r.domain.Checks[i].Name)
 		}
 	}
 	return nil
 }
 
 // NotNullDomain is the error for a NULL that a domain does not allow.
-func NotNullDomain(domain *types.Defined) *pgerror.Error {
-	e := pgerror.New(pgerror.NotNullViolation, "domain %s does not allow null values", builtin.TypeName(domain.Type()))
+func NotNullDomain(domain *types.Defined, env *builtin.Env) *pgerror.Error {
+	e := pgerror.New(pgerror.NotNullViolation, "domain %s does not allow null values", domainName(domain, env))
 	e.Schema, e.DataType = domain.Schema, domain.Name
 	return e
 }
 
-func violatesDomain(domain *types.Defined, constraint string) *pgerror.Error {
-	e := pgerror.New(pgerror.CheckViolation, "value for domain %s violates check constraint \"%s\"", builtin.TypeName(domain.Type()), constraint)
+// domainName returns a domain's name as the session sees it: with its schema unless the search path finds it.
+func domainName(domain *types.Defined, env *builtin.Env) string {
+	if names := env.Format.Names; names != nil {
+		if name, ok := names.TypeName(domain.OID); ok {
+			return name
+		}
+	}
+	return builtin.TypeName(domain.Type())
+}
+
+func violatesDomain(domain *types.Defined, env *builtin.Env, constraint string) *pgerror.Error {
+	e := pgerror.New(pgerror.CheckViolation, "value for domain %s violates check constraint \"%s\"", domainName(domain, env), constraint)
 	e.Schema, e.DataType, e.Constraint = domain.Schema, domain.Name, constraint
 	return e
 }

@@ -208,12 +208,48 @@ func (sc *scope) column(e *ast.ColumnRef) (expr.Scalar, error) {
 	switch len(e.Parts) {
 	case 1:
 		return sc.bareColumn(e.Parts[0], int(e.Pos))
-	case 2:
-		return sc.qualifiedColumn("", e.Parts[0], e.Parts[1], int(e.Pos))
-	case 3:
-		return sc.qualifiedColumn(e.Parts[0], e.Parts[1], e.Parts[2], int(e.Pos))
+	case 2, 3:
+		schema := ""
+		if len(e.Parts) == 3 {
+			schema = e.Parts[0]
+		}
+		table, name := e.Parts[len(e.Parts)-2], e.Parts[len(e.Parts)-1]
+		x, err := sc.qualifiedColumn(schema, table, name, int(e.Pos))
+		switch errorCode(err) {
+		case pgerror.UndefinedTable:
+			if arg := sc.argument(e.Parts[:len(e.Parts)-1], int(e.Pos)); arg != nil {
+				return compositeField(arg, &ast.Field{Pos: e.Pos, X: e, Name: name})
+			}
+		case pgerror.UndefinedColumn:
+			if call := sc.functionOfRow(name, &ast.Star{Pos: e.Pos, Table: e.Parts[:len(e.Parts)-1]}, e.Pos); call != nil {
+				return call, nil
+			}
+		}
+		return x, err
 	}
 	return nil, pgerror.Unsupported("a name of more than three parts", "Qualify columns as schema.table.column.").At(int(e.Pos))
+}
+
+// argument returns the argument of a function, which its body names, if that is a row; nil if it is none. The name of the function may stand
+// before it.
+func (sc *scope) argument(parts []string, pos int) expr.Scalar {
+	for at := sc; at != nil; at = at.outer {
+		for i := range at.items {
+			it := &at.items[i]
+			if !it.given || !it.open || len(parts) > 1 && parts[0] != it.alias {
+				continue
+			}
+			for j := range it.cols {
+				if it.cols[j].name != parts[len(parts)-1] {
+					continue
+				}
+				if x := undomain(it.cols[j].value(sc.b, pos)); x.Type().IsComposite() {
+					return x
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (sc *scope) bareColumn(name string, pos int) (expr.Scalar, error) {

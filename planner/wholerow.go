@@ -67,6 +67,9 @@ func (sc *scope) starRow(e *ast.Star) (expr.Scalar, error) {
 				return sc.b.variable(v, pos), nil
 			}
 		}
+		if arg := sc.argument(e.Table, pos); arg != nil {
+			return arg, nil
+		}
 		return nil, err
 	}
 	if !it.given {

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"strconv"
+
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -63,6 +65,14 @@ func NewRecord(elems []Scalar, names []string) *Record {
 		r.types[i] = x.Type()
 	}
 	return r
+}
+
+// FieldName returns the name of a field: f1, f2 and so on unless it has one.
+func (r *Record) FieldName(i int) string {
+	if r.Names != nil {
+		return r.Names[i]
+	}
+	return "f" + strconv.Itoa(i+1)
 }
 
 // Type returns the common type of the arms.

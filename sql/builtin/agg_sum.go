@@ -460,7 +460,7 @@ func spreadFinish(sample, root bool) func(m *momentsFloat) (float64, bool) {
 		if sample {
 			n--
 		}
-		if n <= 0 {
+		if n == 0 || sample && n < 0 { // A state that a caller has made may have any number.
 			return 0, false
 		}
 		v := m.sqDiff / n

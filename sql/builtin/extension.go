@@ -146,7 +146,7 @@ func SystemFunc(name string) FuncName { return FuncName{Name: name, From: System
 
 // String returns the name as messages have it.
 func (f FuncName) String() string {
-	if f.Schema == "" || f.Schema == systemSchema {
+	if f.Schema == "" {
 		return f.Name
 	}
 	return f.Schema + "." + f.Name

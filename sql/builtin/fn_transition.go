@@ -22,7 +22,7 @@ func transitionFuncs() []decl {
 // floatFinalFuncs are the final functions over the states of float8_accum and float8_regr_accum.
 func floatFinalFuncs() []decl {
 	finishes := map[string]func(m *momentsFloat) (float64, bool){
-		"avg":     func(m *momentsFloat) (float64, bool) { return m.sum / m.n, m.n > 0 },
+		"avg":     func(m *momentsFloat) (float64, bool) { return m.sum / m.n, m.n != 0 },
 		"var_pop": spreadFinish(false, false), "var_samp": spreadFinish(true, false),
 		"stddev_pop": spreadFinish(false, true), "stddev_samp": spreadFinish(true, true),
 	}
@@ -103,7 +103,7 @@ func integerStateFuncs() []decl {
 		}
 		out = append(out,
 			decl{sig: t + "_sum(int8," + t + ") int8", flags: nonStrict, fn: sumState(func(state, v types.Datum) (types.Datum, error) {
-				return addInt8(state.Int(), v.Int())
+				return types.Int(state.Int() + v.Int()), nil // It wraps around, as in PostgreSQL.
 			}, func(v types.Datum) types.Datum { return v })},
 			decl{sig: t + "_avg_accum(int8[]," + t + ") int8[]", fn: accumulate(1)},
 			decl{sig: t + "_avg_accum_inv(int8[]," + t + ") int8[]", fn: accumulate(-1)},

@@ -75,7 +75,7 @@ func compareOps() []decl {
 	pair("anyarray", "anyarray", 0, func(_ *Env, a, b types.Datum) int { return types.Compare(a, b, types.Type{}) })
 	pair("anyenum", "anyenum", 0, compareBytes)
 	pair("record", "record", 0, func(_ *Env, a, b types.Datum) int { return types.Compare(a, b, types.TRecord) })
-	return append(out, patternCompareOps()...)
+	return append(append(out, patternCompareOps()...), imageOps()...)
 }
 
 // patternCompareOps declares ~<~ and similar operators, which compare bytes in any collation.

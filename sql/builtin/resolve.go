@@ -107,7 +107,7 @@ func (f FuncName) castCall(args []types.Type) *Overload {
 		return nil
 	}
 	c, ok := FindCast(args[0], to, Explicit)
-	if !ok || args[0].OID != types.OIDUnknown && !c.functional() {
+	if !ok || args[0].OID != types.OIDUnknown && !c.functional() || args[0].IsRow() && to.Category() == types.CategoryString {
 		return nil
 	}
 	return &Overload{
@@ -441,6 +441,9 @@ func canCoerceAll(from, to []types.Type) bool {
 func canCoerce(from, to types.Type) bool {
 	if from.OID == to.OID || from.OID == types.OIDUnknown || to.OID == types.OIDAny {
 		return true
+	}
+	if from.OID == types.OIDRecord && to.IsComposite() {
+		return true // Whether the fields fit shows when the call is bound.
 	}
 	_, ok := FindCast(from, to, Implicit)
 	return ok

@@ -214,6 +214,9 @@ func checkSimilarRecords(a, b *Record) error {
 		if compareTypes(t, u) != 0 {
 			return pgerror.New(pgerror.DatatypeMismatch, "cannot compare dissimilar column types %s and %s at record column %d", t, u, i+1)
 		}
+		if !t.HasEquality() {
+			return pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", t)
+		}
 		if err := CheckSimilar(a.Fields[i], b.Fields[i]); err != nil {
 			return err
 		}

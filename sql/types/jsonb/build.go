@@ -66,6 +66,9 @@ func (b *Builder) String(s string) error {
 
 // Number adds the number with a text form of numeric.
 func (b *Builder) Number(text string) {
+	if text == "-0" { // A numeric has no negative zero.
+		text = "0"
+	}
 	b.pending = append(b.pending, item{kind: Number, text: text, size: 1 + len(text)})
 }
 
