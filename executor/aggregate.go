@@ -23,6 +23,8 @@ type hashAggregate struct {
 	at      int
 	ready   bool
 	partial bool // the rows at hand are a part of all: none may be set aside
+	// collected are integers that the accumulator of each call is still to take, see addColumns.
+	collected [][]int64
 }
 
 // orderedAggregate reads rows that arrive grouped and holds one group at a time.
@@ -76,6 +78,9 @@ func (o *hashAggregate) dropGroups() (err error) {
 		err = firstError(err, s.drop())
 	}
 	o.states, o.at = nil, 0
+	for i := range o.collected {
+		o.collected[i] = o.collected[i][:0]
+	}
 	o.release()
 	return err
 }

@@ -231,7 +231,10 @@ func (f *feed) giveBack() {
 // readFeed takes in all rows of the feed; done is false if there is none at this time.
 func (o *hashAggregate) readFeed(ctx context.Context) (done bool, err error) {
 	d := o.divided()
-	return o.feed.read(ctx, &d, o.node.Workers(o.ex.rt.Parallel))
+	if done, err = o.feed.read(ctx, &d, o.node.Workers(o.ex.rt.Parallel)); err != nil {
+		return done, err
+	}
+	return done, o.addCollected()
 }
 
 // divided describes how workers aggregate.
@@ -290,18 +293,50 @@ func (o *hashAggregate) takesColumns() bool {
 	return o.scalar
 }
 
-// addColumns is takeFed if takesColumns.
+// collectedValues is how many integers of a column are collected before its accumulator takes them.
+const collectedValues = 128
+
+// addColumns is takeFed if takesColumns. Columns of integers are collected, since an accumulator takes many at once in less time than one
+// after the other.
 func (o *hashAggregate) addColumns(row types.Row) error {
 	states := o.states[0]
+	if o.collected == nil {
+		o.collected = make([][]int64, len(states))
+	}
 	for i := range states {
 		c := &o.calls[i]
-		arg := row[c.column : c.column+1 : c.column+1]
-		if c.Func.NullsIgnored && arg[0].IsNull() {
+		d := &row[c.column]
+		if c.Func.NullsIgnored && d.IsNull() {
 			continue
 		}
-		if err := states[i].acc.Add(o.ex.ev.Env, arg); err != nil {
+		if c.Func.AddInts == nil {
+			if err := states[i].acc.Add(o.ex.ev.Env, row[c.column:c.column+1:c.column+1]); err != nil {
+				return err
+			}
+			continue
+		}
+		values := append(o.collected[i], d.Int())
+		if len(values) == collectedValues {
+			if err := c.Func.AddInts(states[i].acc, values); err != nil {
+				return err
+			}
+			values = values[:0]
+		}
+		o.collected[i] = values
+	}
+	return nil
+}
+
+// addCollected has the accumulators take what is left of the values that addColumns has collected.
+func (o *hashAggregate) addCollected() error {
+	for i, values := range o.collected {
+		if len(values) == 0 {
+			continue
+		}
+		if err := o.calls[i].Func.AddInts(o.states[0][i].acc, values); err != nil {
 			return err
 		}
+		o.collected[i] = values[:0]
 	}
 	return nil
 }

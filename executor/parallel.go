@@ -297,6 +297,9 @@ func (o *hashAggregate) combine(c *aggCall, into, from *callState) error {
 // absorb is divided's: it adds the groups of an aggregate of the same node.
 func (o *hashAggregate) absorb(ctx context.Context, other part) error {
 	from := other.(*hashAggregate)
+	if err := from.addCollected(); err != nil {
+		return err
+	}
 	for i, state := range from.states {
 		if err := o.ex.tick(ctx); err != nil {
 			return err

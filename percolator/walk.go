@@ -34,30 +34,20 @@ func (t *Txn) Walk(ctx context.Context, spans []kv.Span, w Walk) (int64, error) 
 	if walk.buffered != nil {
 		return walk.iterate(ctx)
 	}
-	visit := &mvcc.Visit{}
-	if w.Pair != nil {
-		visit.Pair = walk.pair
-	} else {
+	if w.Pair == nil {
 		walk.req.Limit *= countPages
 	}
-	walk.req.Visit = visit
+	walk.visit.Pair = w.Pair
+	walk.req.Visit = &walk.visit
 	return walk.n, walk.pages(ctx)
 }
 
 // walker is a scan whose pairs are passed to a Walk.
 type walker struct {
 	scan
-	w      Walk
-	n      int64
-	passed bool  // a pair of the page at hand has been passed
-	failed error // of w.Pair
-}
-
-// pair passes a pair.
-func (s *walker) pair(key, value []byte) error {
-	s.passed = true
-	s.failed = s.w.Pair(key, value)
-	return s.failed
+	w     Walk
+	n     int64
+	visit mvcc.Visit // of the page at hand
 }
 
 // iterate walks over the iterator, which lays the transaction's writes over the pages.
@@ -65,7 +55,7 @@ func (s *walker) iterate(ctx context.Context) (int64, error) {
 	for s.Next(ctx) {
 		s.n++
 		if s.w.Pair != nil {
-			if err := s.pair(s.key, s.value); err != nil {
+			if err := s.w.Pair(s.key, s.value); err != nil {
 				return s.n, err
 			}
 		}
@@ -80,12 +70,12 @@ func (s *walker) pages(ctx context.Context) error {
 	}
 	bo := backoff{db: s.t.db}
 	for !s.drained {
-		s.passed = false
+		s.visit.Passed = false
 		err := s.fetchPage(ctx)
-		if s.failed != nil {
-			return s.failed
+		if s.visit.Failed != nil {
+			return s.visit.Failed
 		}
-		if err != nil && !s.passed { // Pairs that have been passed cannot be taken back.
+		if err != nil && !s.visit.Passed { // Pairs that have been passed cannot be taken back.
 			if err = s.snap.retryRead(ctx, &bo, err); err == nil {
 				continue
 			}
@@ -109,7 +99,7 @@ func (s *walker) passRows(ctx context.Context) error {
 	s.n += int64(len(s.rows) + s.page.Count)
 	if s.w.Pair != nil {
 		for i := range s.rows {
-			if err := s.pair(s.rows[i].Key, s.rows[i].Value); err != nil {
+			if err := s.w.Pair(s.rows[i].Key, s.rows[i].Value); err != nil {
 				return err
 			}
 		}

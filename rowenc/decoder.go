@@ -2,6 +2,8 @@ package rowenc
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"slices"
 
 	"github.com/cockroachdb/apd/v3"
@@ -197,11 +199,11 @@ func (d *Decoder) decodeColumns(b []byte, dst types.Row) error {
 			if id >= want.id {
 				break
 			}
-			// Short strings and all integers are passed here, anything else by the general function.
-			if p == payloadBytes && len(b) > 0 && int(b[0]) < min(len(b), 0x80) {
-				b = b[1+int(b[0]):]
-			} else if n := varintLen(b); p == payloadInt && n > 0 {
+			// Short strings and nearly all integers are passed here, anything else by the general function.
+			if n := varintLen(b); p == payloadInt && n > 0 {
 				b = b[n:]
+			} else if p == payloadBytes && len(b) > 0 && int(b[0]) < min(len(b), 0x80) {
+				b = b[1+int(b[0]):]
 			} else if b, err = skipPayload(b, p); err != nil {
 				return err
 			}
@@ -232,18 +234,28 @@ func (d *Decoder) decodeColumns(b []byte, dst types.Row) error {
 	return nil
 }
 
-// varintLen returns the length of the varint at the start of b, 0 if there is no end of it.
+// varintLen returns the length of the varint at the start of b; 0 if it is longer than eight bytes, or b ends within eight bytes.
+// Lengths that differ from row to row cost no mispredicted branches.
 func varintLen(b []byte) int {
-	for i, c := range b {
-		if c < 0x80 {
-			return i + 1
-		}
+	if len(b) < 8 {
+		return 0
 	}
-	return 0
+	last := ^binary.LittleEndian.Uint64(b) & 0x8080_8080_8080_8080
+	if last == 0 {
+		return 0
+	}
+	return bits.TrailingZeros64(last)/8 + 1
 }
 
 // shortUvarint returns the varint at the start of b and its length; 0 for one of more than 63 bits, or that is not whole.
 func shortUvarint(b []byte) (u uint64, n int) {
+	if n = varintLen(b); n > 0 {
+		// Groups of seven bits move together: first two each, then four, then all eight.
+		u = binary.LittleEndian.Uint64(b) & (0x7F7F_7F7F_7F7F_7F7F >> (64 - 8*n))
+		u = u&0x007F_007F_007F_007F | u&0x7F00_7F00_7F00_7F00>>1
+		u = u&0x0000_3FFF_0000_3FFF | u&0x3FFF_0000_3FFF_0000>>2
+		return u&0x0000_0000_0FFF_FFFF | u&0x0FFF_FFFF_0000_0000>>4, n
+	}
 	for shift := 0; n < len(b) && n < 9; shift += 7 {
 		c := b[n]
 		n++

@@ -2,6 +2,7 @@ package rowenc
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand"
@@ -703,5 +704,42 @@ func TestIndexPrefixLen(t *testing.T) {
 		if n := IndexPrefixLen([]byte(key)); n != want {
 			t.Errorf("%q: %d, want %d", key, n, want)
 		}
+	}
+}
+
+// Integers of varying length, between short strings and NULLs, as a scan decodes them.
+func BenchmarkDecodeIntegers(b *testing.B) {
+	table := &catalog.TableDescriptor{ID: 7, Version: 1, Kind: catalog.KindTable}
+	for i, typ := range []types.Type{types.TInt8, types.TInt4, types.TInt4, types.TInt4, types.TText, types.TText, types.TInt8} {
+		table.Columns = append(table.Columns, catalog.ColumnDescriptor{ID: uint32(i + 1), Name: string(rune('a' + i)), Type: typ})
+	}
+	table.Primary = catalog.IndexDescriptor{ID: 1, Columns: []catalog.IndexColumn{{ColumnID: 1}}, Unique: true}
+	r := rand.New(rand.NewSource(6))
+	var values [1 << 14][]byte
+	var key, arena []byte
+	for i := range values {
+		row := types.Row{types.Int(int64(i)), types.Int(r.Int63n(50_000)), types.Int(r.Int63n(10_007)), types.Int(r.Int63n(100)), types.Bytes([]byte("paid")),
+			types.Bytes([]byte("code4711")), types.Int(757_382_400_000_000 + r.Int63n(1<<40))}
+		if i%50 == 0 {
+			row[3] = types.Null
+		}
+		key, _, _ = AppendKey(nil, table, &table.Primary, row)
+		from := len(arena)
+		arena, _ = AppendRow(arena, table, row)
+		values[i] = arena[from:]
+	}
+	for _, ordinals := range [][]int{{2}, {1, 2, 3, 6}} {
+		b.Run(fmt.Sprint(len(ordinals)), func(b *testing.B) {
+			var d Decoder
+			if err := d.Init(table, &table.Primary, ordinals); err != nil {
+				b.Fatal(err)
+			}
+			out := make(types.Row, len(ordinals))
+			for i := 0; b.Loop(); i++ {
+				if err := d.Decode(key, values[i%len(values)], out); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

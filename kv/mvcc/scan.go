@@ -32,6 +32,9 @@ type Visit struct {
 	// Pair is called with every row; key and value are valid until it returns, and it must not call the shard. Its error ends the
 	// scan. Nil: the rows are counted only.
 	Pair func(key, value []byte) error
+	// The scan sets Passed when it calls Pair, and Failed to the error that Pair returned.
+	Passed bool
+	Failed error
 }
 
 // Row is one key and its value.
@@ -99,7 +102,7 @@ func (s *State) Scan(ctx context.Context, args *ScanRequest) (*Page, error) {
 		err = sc.forward()
 	}
 	if err == nil {
-		err = sc.failed
+		err = sc.failed()
 	}
 	if err != nil {
 		return nil, err
@@ -116,7 +119,6 @@ type scanner struct {
 	it      *storage.Iterator
 	bytes   int
 	rows    int    // of the page
-	failed  error  // of Visit
 	lastKey []byte // of the last one
 
 	// start and end bound the page; the lock probe may have narrowed them, and then resume is where
@@ -349,8 +351,9 @@ func (sc *scanner) emit(key, value []byte) {
 // visit is emit for a page whose rows are taken by Visit.
 func (sc *scanner) visit(key, value []byte) {
 	sc.page.Count++
-	if f := sc.args.Visit.Pair; f != nil && sc.failed == nil {
-		sc.failed = f(key, value)
+	if v := sc.args.Visit; v.Pair != nil && v.Failed == nil {
+		v.Passed = true
+		v.Failed = v.Pair(key, value)
 	}
 	if sc.rows <= closeRows+1 {
 		sc.lastKey = bytes.Clone(key) // A run may begin behind it, and refers to it.
@@ -360,6 +363,14 @@ func (sc *scanner) visit(key, value []byte) {
 		sc.lastKey = nil
 	}
 	sc.lastKey = append(sc.lastKey[:0], key...)
+}
+
+// failed returns the error of Visit.
+func (sc *scanner) failed() error {
+	if sc.args.Visit == nil {
+		return nil
+	}
+	return sc.args.Visit.Failed
 }
 
 // conflictsBefore handles the locks that come before key in scan order (nil: all), and the one on key itself; met
@@ -452,7 +463,7 @@ func (sc *scanner) forward() error {
 	older := 0      // keys from here on that are expected to have older versions
 	var last []byte // key of the last row
 	for ok := sc.first(); ok; {
-		if sc.failed != nil {
+		if sc.failed() != nil {
 			return nil
 		}
 		if sc.known != nil {
@@ -465,7 +476,7 @@ func (sc *scanner) forward() error {
 		}
 		if older == 0 && sc.plain() {
 			rows := sc.rows
-			if ok = sc.visitPlain(); sc.failed != nil {
+			if ok = sc.visitPlain(); sc.failed() != nil {
 				return nil
 			}
 			if sc.rows > rows {

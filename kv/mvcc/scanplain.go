@@ -17,7 +17,8 @@ func (sc *scanner) plain() bool {
 // version of a key, which is visible, has its value in its record and is no deletion. It stops at an entry that is anything
 // else, or where the page is full, for forward to decide; ok is false at the end. The key of the last row is in sc.lastKey.
 func (sc *scanner) visitPlain() (ok bool) {
-	it, pair, last := sc.it, sc.args.Visit.Pair, sc.lastKey
+	it, visit, last := sc.it, sc.args.Visit, sc.lastKey
+	pair := visit.Pair
 	readTS, keysOnly, limit := uint64(sc.args.ReadTS), sc.args.KeysOnly, sc.args.Limit-len(sc.page.Locked)
 	first := sc.rows
 	rows := first
@@ -44,9 +45,12 @@ func (sc *scanner) visitPlain() (ok bool) {
 			if keysOnly {
 				value = nil
 			}
-			sc.failed = pair(key, value)
+			visit.Passed = true
+			if visit.Failed = pair(key, value); visit.Failed != nil {
+				break
+			}
 		}
-		if rows == limit || sc.failed != nil {
+		if rows == limit {
 			break
 		}
 	}

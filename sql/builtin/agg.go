@@ -28,6 +28,8 @@ type Aggregate struct {
 	Hypothetical bool
 	// AddRows adds n rows to an accumulator whatever their values are: that of count(*); nil for others.
 	AddRows func(acc Accumulator, n int64)
+	// AddInts is Add for many values of a type represented by integers, none of them NULL; nil where there is no such function.
+	AddInts func(acc Accumulator, values []int64) error
 	// Combine adds to an accumulator the rows that another one has got, which is not used any more. Nil for aggregates whose
 	// result would depend on how the rows were divided.
 	Combine func(into, from Accumulator) error
@@ -51,9 +53,10 @@ type aggDecl struct {
 	sig   string
 	make  func(o *Overload) func() Accumulator
 	flags aggFlags
-	// combine and addRows are Combine and AddRows.
+	// combine, addRows and addInts are Combine, AddRows and AddInts.
 	combine func(into, from Accumulator) error
 	addRows func(acc Accumulator, n int64)
+	addInts func(acc Accumulator, values []int64) error
 }
 
 type aggFlags uint8
@@ -125,7 +128,7 @@ func (f FuncName) resolveAggregate(all []aggOverload, args []types.Type) (*Aggre
 	agg := &Aggregate{
 		Name: f.Name, Args: o.Args, Ret: o.Ret, NewAccumulator: d.make(o),
 		NullsIgnored: d.flags&aggKeepsNulls == 0 && len(o.Args) > 0, OrderMatters: d.flags&aggOrdered != 0,
-		AddRows: d.addRows, Combine: d.combine, declared: chosen, make: d.make,
+		AddRows: d.addRows, AddInts: d.addInts, Combine: d.combine, declared: chosen, make: d.make,
 	}
 	switch {
 	case d.flags&aggMin != 0:
@@ -155,6 +158,11 @@ func pick(name string, candidates []*Overload, args []types.Type) (*Overload, er
 // fixed returns a constructor that does not depend on the resolved types.
 func fixed(f func() Accumulator) func(*Overload) func() Accumulator {
 	return func(*Overload) func() Accumulator { return f }
+}
+
+// adding returns the addInts function of accumulators of one type.
+func adding[T Accumulator](f func(acc T, values []int64) error) func(acc Accumulator, values []int64) error {
+	return func(acc Accumulator, values []int64) error { return f(acc.(T), values) }
 }
 
 // combining returns the combine function of accumulators of one type.
@@ -252,6 +260,27 @@ func (x *extremeInt) Add(_ *Env, a []types.Datum) error {
 	return nil
 }
 
+func (x *extremeInt) addInts(values []int64) error {
+	if len(values) == 0 {
+		return nil
+	}
+	best := values[0]
+	if x.some {
+		best = x.best
+	}
+	if x.sign > 0 {
+		for _, n := range values {
+			best = max(best, n)
+		}
+	} else {
+		for _, n := range values {
+			best = min(best, n)
+		}
+	}
+	x.some, x.best = true, best
+	return nil
+}
+
 func (x *extremeInt) combine(from *extremeInt) error {
 	if !from.some {
 		return nil
@@ -280,7 +309,7 @@ func minMaxAggs() []aggDecl {
 		flags aggFlags
 	}{{"min", -1, aggMin}, {"max", 1, aggMax}} {
 		for _, t := range []string{"int2", "int4", "int8", "oid", "date", "time", "timestamp", "timestamptz"} {
-			out = append(out, aggDecl{sig: x.name + "(" + t + ") " + t, flags: x.flags, combine: combining((*extremeInt).combine),
+			out = append(out, aggDecl{sig: x.name + "(" + t + ") " + t, flags: x.flags, combine: combining((*extremeInt).combine), addInts: adding((*extremeInt).addInts),
 				make: fixed(func() Accumulator { return &extremeInt{sign: int64(x.sign)} })})
 		}
 		for _, info := range types.Infos() {

@@ -25,6 +25,16 @@ func (s *sumInt) Add(_ *Env, a []types.Datum) error {
 	return err
 }
 
+func (s *sumInt) addInts(values []int64) (err error) {
+	s.some = s.some || len(values) > 0
+	for _, n := range values {
+		if s.sum, err = AddInt8(s.sum, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *sumInt) combine(from *sumInt) (err error) {
 	s.some = s.some || from.some
 	s.sum, err = AddInt8(s.sum, from.sum)
@@ -49,6 +59,15 @@ func (w *wideSum) add(n int64) {
 	w.lo, carry = bits.Add64(w.lo, uint64(n), 0)
 	w.hi += uint64(n>>63) + carry
 	w.n++
+}
+
+func (w *wideSum) addInts(values []int64) error {
+	sum := *w
+	for _, n := range values {
+		sum.add(n)
+	}
+	*w = sum
+	return nil
 }
 
 func (w *wideSum) addAll(from *wideSum) {
@@ -237,9 +256,9 @@ func sumAggs() []aggDecl {
 		return fixed(func() Accumulator { return &sumFloat{avg: avg, real: real} })
 	}
 	out := []aggDecl{
-		{sig: "sum(int2) int8", make: fixed(func() Accumulator { return new(sumInt) }), combine: combining((*sumInt).combine)},
-		{sig: "sum(int4) int8", make: fixed(func() Accumulator { return new(sumInt) }), combine: combining((*sumInt).combine)},
-		{sig: "sum(int8) numeric", make: fixed(func() Accumulator { return new(sumWide) }), combine: combining((*sumWide).combine)},
+		{sig: "sum(int2) int8", make: fixed(func() Accumulator { return new(sumInt) }), combine: combining((*sumInt).combine), addInts: adding((*sumInt).addInts)},
+		{sig: "sum(int4) int8", make: fixed(func() Accumulator { return new(sumInt) }), combine: combining((*sumInt).combine), addInts: adding((*sumInt).addInts)},
+		{sig: "sum(int8) numeric", make: fixed(func() Accumulator { return new(sumWide) }), combine: combining((*sumWide).combine), addInts: adding((*sumWide).addInts)},
 		{sig: "sum(float4) float4", make: float(false, true)},
 		{sig: "sum(float8) float8", make: float(false, false)},
 		{sig: "sum(numeric) numeric", make: fixed(func() Accumulator { return new(sumNumeric) }), combine: combining((*sumNumeric).combine)},
@@ -250,7 +269,8 @@ func sumAggs() []aggDecl {
 		{sig: "avg(interval) interval", make: fixed(func() Accumulator { return &sumInterval{avg: true} })},
 	}
 	for _, t := range []string{"int2", "int4", "int8"} {
-		out = append(out, aggDecl{sig: "avg(" + t + ") numeric", make: fixed(func() Accumulator { return new(avgInt) }), combine: combining((*avgInt).combine)})
+		out = append(out, aggDecl{sig: "avg(" + t + ") numeric", make: fixed(func() Accumulator { return new(avgInt) }),
+			combine: combining((*avgInt).combine), addInts: adding((*avgInt).addInts)})
 	}
 	return out
 }

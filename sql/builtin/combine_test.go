@@ -8,7 +8,8 @@ import (
 )
 
 // Goal: an aggregate that can be combined has the same result however its rows are divided. Method: random values, NULLs among them, of each
-// argument type; all of them in one accumulator, and in several ones that are combined, some without a row.
+// argument type; all of them in one accumulator, and in several ones that are combined, some without a row, some of which take integers in
+// groups.
 func TestCombinedAggregates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	values := map[string]func() types.Datum{
@@ -44,15 +45,30 @@ func TestCombinedAggregates(t *testing.T) {
 				for i := range parts {
 					parts[i] = agg.NewAccumulator()
 				}
+				grouped := make([][]int64, len(parts))
 				for range rng.IntN(30) {
 					args := []types.Datum{value()}
 					if rng.IntN(6) == 0 {
 						args[0] = types.Null
 					}
-					for _, acc := range []Accumulator{whole, parts[rng.IntN(len(parts))]} {
+					takers, at := []Accumulator{whole}, rng.IntN(len(parts))
+					if agg.AddInts != nil && !args[0].IsNull() && at%2 == 0 {
+						grouped[at] = append(grouped[at], args[0].Int())
+					} else {
+						takers = append(takers, parts[at])
+					}
+					for _, acc := range takers {
 						if err := acc.Add(env, args); err != nil {
 							t.Fatal(err)
 						}
+					}
+				}
+				for i, ints := range grouped {
+					if agg.AddInts == nil {
+						break
+					}
+					if err := agg.AddInts(parts[i], ints); err != nil {
+						t.Fatal(err)
 					}
 				}
 				for _, part := range parts[1:] {
