@@ -26,12 +26,6 @@ type cursors struct {
 // declare makes a portal of a query. A cursor WITH HOLD takes all its rows at once, so that it
 // can outlive the transaction; any other reads as it is fetched from. What it has read is kept, unless it goes forward only.
 func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor, source *sql.Statement) error {
-	if !c.tx.phase.shared() && !n.Hold {
-		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
-	}
-	if c.portals.byName[n.Name] != nil {
-		return pgerror.New(pgerror.DuplicateCursor, "cursor %q already exists", n.Name)
-	}
 	mark := c.plans.meter.Drawn()
 	st, err := c.plans.lexOne(n.Text)
 	if err != nil {
@@ -47,6 +41,12 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor, source *sql
 	}
 	if p.plan != nil && len(p.plan.Modifying) > 0 {
 		return pgerror.New(pgerror.FeatureNotSupported, "DECLARE CURSOR must not contain data-modifying statements in WITH")
+	}
+	if !c.tx.phase.shared() && !n.Hold {
+		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
+	}
+	if c.portals.byName[n.Name] != nil {
+		return pgerror.New(pgerror.DuplicateCursor, "cursor %q already exists", n.Name)
 	}
 	po := &portal{name: n.Name, prepared: p, cursor: true, binary: n.Binary, at: c.env.StmtTime, memory: c.statements.memory}
 	if source != nil {

@@ -99,13 +99,16 @@ func (s *Session) runText(st *sql.Statement, w ResultWriter) error {
 	return s.runner.execute(s.env.Ctx, r, w)
 }
 
-// noParams refuses parameters in a simple query, which has no values for them. Those of a statement to
-// be prepared are its own.
-func noParams(st *sql.Statement) error {
+// noParams refuses parameters in a simple query, which has no values for them, unless planning has failed because of a relation, which is looked up
+// before. Those of a statement to be prepared are its own.
+func noParams(st *sql.Statement, err error) error {
 	if st.Params == 0 || !st.Planned {
-		return nil
+		return err
 	}
-	return pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", st.Params)
+	if pg, ok := err.(*pgerror.Error); err == nil || ok && pg.Code != pgerror.UndefinedTable {
+		return pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", st.Params)
+	}
+	return err
 }
 
 // validText refuses what is no UTF-8, and the character zero, as PostgreSQL does.

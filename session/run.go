@@ -230,15 +230,12 @@ func (x *statementRunner) planRun(ctx context.Context, r *run) (err error) {
 		return x.planPortal(ctx, r)
 	}
 	startStatement(x.env)
-	if err := noParams(r.text); err != nil {
-		return err
-	}
 	if r.retries == 0 {
 		r.drawn = x.plans.meter.Drawn()
 	}
 	x.plans.meter.Release(r.drawn) // an earlier attempt's plan
 	r.plan, r.tree, err = x.plans.lookup(ctx, r.text, nil, r.latest)
-	if err != nil {
+	if err = noParams(r.text, err); err != nil {
 		return err
 	}
 	switch {
