@@ -265,12 +265,16 @@ func (e *DiskFullError) Kind() errkind.Kind { return errkind.DiskFull }
 // Unwrap makes it the operating system's error.
 func (e *DiskFullError) Unwrap() error { return syscall.ENOSPC }
 
+// BigtableShardID is the name of the shard that is a table of Google's Bigtable.
+const BigtableShardID = "bigtable"
+
 // UnavailableError: the shard could not be reached or the answer was lost. A write request may or may not have been
 // applied, unless NotSent reports that it was never sent.
 type UnavailableError struct {
 	Shard   string
 	Err     error
 	NotSent bool
+	Quota   bool // it was reached, and a quota is used up
 }
 
 func (e *UnavailableError) Error() string {

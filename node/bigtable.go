@@ -209,7 +209,7 @@ func (c *coordinator) serve(ctx context.Context, lease *bigtable.Lease) error {
 	collector, err := gc.New(gc.Options{
 		Oracle: oracle, Resolver: db, Drops: drops{db}, Settings: bigtable.NewGCSettings(c.client),
 		Members: func(context.Context) ([]gc.Member, error) {
-			return []gc.Member{{ID: bigtable.ShardID, Shard: shard, Spans: []kv.Span{{}}}}, nil
+			return []gc.Member{{ID: kv.BigtableShardID, Shard: shard, Spans: []kv.Span{{}}}}, nil
 		},
 		Life: n.opts.GC.Life, Interval: n.opts.GC.Interval, Lease: n.opts.GC.Lease, Logger: n.log,
 	})

@@ -56,6 +56,9 @@ func mapError(err error) *pgerror.Error {
 	case errkind.TooOld:
 		return pgerror.New(pgerror.SnapshotTooOld, "snapshot too old").WithHint("Start the transaction again.")
 	case errkind.TooLarge:
+		if limit, ok := typed.(*kv.SizeLimitError); ok {
+			return pgerror.New(pgerror.ProgramLimitExceeded, "%v", limit)
+		}
 		return pgerror.New(pgerror.ProgramLimitExceeded, "%v", typed).WithHint("Commit in smaller steps.")
 	case errkind.Canceled:
 		return pgerror.New(pgerror.QueryCanceled, "%v", typed)
@@ -71,6 +74,8 @@ func mapError(err error) *pgerror.Error {
 		return pgerror.New(pgerror.ConnectionFailure, "%v", typed).WithHint("Retry once the oracle is back.")
 	case errkind.Unavailable:
 		return unavailableError(typed)
+	case errkind.Refused:
+		return pgerror.New(pgerror.ConnectionFailure, "%v", typed).WithHint("Check the project, the instance, the permissions of the server's credentials, and that the application profile routes to a single cluster.")
 	case errkind.Corrupt:
 		return pgerror.New(pgerror.DataCorrupted, "%v", typed).WithHint("Run percodb check on the data directory.")
 	case errkind.OutOfMemory, errkind.DiskFull, errkind.NoSpace, errkind.TempFile:
@@ -111,7 +116,12 @@ func unavailableError(typed error) *pgerror.Error {
 		return pgerror.New(pgerror.ConnectionFailure, "%v", typed)
 	}
 	what, hint := fmt.Sprintf("store %s does not answer", err.Shard), "Retry once its process is back; percodb store forget excludes a store that is gone for good."
-	if err.Shard == "directory" {
+	switch {
+	case err.Quota:
+		return pgerror.New(pgerror.ConfigurationLimitExceeded, "a quota of %s is used up", err.Shard).WithDetail("%v", err.Err).WithHint("Retry later, or raise the quota.")
+	case err.Shard == kv.BigtableShardID:
+		what, hint = "Bigtable does not answer", "Retry later."
+	case err.Shard == "directory":
 		what, hint = "the directory of ranges is not available", "Retry once the tso process is back."
 	}
 	return pgerror.New(pgerror.ConnectionFailure, "%s", what).WithDetail("%v", err.Err).WithHint(hint)

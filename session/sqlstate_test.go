@@ -40,6 +40,12 @@ func TestOutcomesOfACommit(t *testing.T) {
 		{"a store is away", fmt.Errorf("gave up: %w", lost), false, pgerror.ConnectionFailure, "store s1 does not answer"},
 		{"the directory is away", &kv.UnavailableError{Shard: "directory", Err: errors.New("connection lost")}, false,
 			pgerror.ConnectionFailure, "the directory of ranges is not available"},
+		{"Bigtable is away", &kv.UnavailableError{Shard: kv.BigtableShardID, Err: errors.New("connection lost")}, false,
+			pgerror.ConnectionFailure, "Bigtable does not answer"},
+		{"a quota", &kv.UnavailableError{Shard: kv.BigtableShardID, Err: errors.New("quota"), Quota: true}, false,
+			pgerror.ConfigurationLimitExceeded, "a quota of bigtable is used up"},
+		{"a large value", &kv.SizeLimitError{Size: 11, Limit: 10}, false, pgerror.ProgramLimitExceeded, "row is too big: size 11, maximum size 10"},
+		{"a long key", &kv.SizeLimitError{Index: true, Size: 11, Limit: 10}, false, pgerror.ProgramLimitExceeded, "index row size 11 exceeds maximum 10"},
 	} {
 		if got := retryable(tc.err); got != tc.again {
 			t.Errorf("%s: runs again %v", tc.name, got)

@@ -44,6 +44,8 @@ const (
 	Invalid
 	Future
 	ForeignData
+	// Refused: the service that keeps the data refuses the request: names, permissions, or what percodb sends, are wrong.
+	Refused
 	// Excluded: the cluster has excluded the shard, or another has taken its place.
 	Excluded
 

@@ -191,6 +191,7 @@ func (a *acquiring) await(ctx context.Context, i int) error {
 	blocked := a.got[i].blocked
 	deadlock, stop := a.watch(ctx, blocked)
 	defer stop()
+	defer a.s.wakeup.arrive(a.req.Keys[i], a.req.StartTS)()
 	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
 		left := time.Until(a.until)
 		if left <= 0 {

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 )
 
@@ -31,9 +32,6 @@ type Options struct {
 	// Registerer receives the metrics of requests; nil keeps them unregistered.
 	Registerer prometheus.Registerer
 }
-
-// ShardID is the name of the only shard.
-const ShardID = "bigtable"
 
 func (o Options) withDefaults() Options {
 	if o.Table == "" {
@@ -153,8 +151,11 @@ func (c *Client) bulk(ctx context.Context, rows []string, changes []*bigtable.Mu
 // PermanentError is a refusal by Bigtable that another attempt does not change.
 type PermanentError struct{ Err error }
 
-func (e *PermanentError) Error() string { return "Bigtable: " + e.Err.Error() }
+func (e *PermanentError) Error() string { return "Bigtable refuses a request: " + e.Err.Error() }
 func (e *PermanentError) Unwrap() error { return e.Err }
+
+// Kind implements errkind.Error.
+func (e *PermanentError) Kind() errkind.Kind { return errkind.Refused }
 
 // mapError gives Bigtable's errors the kinds of kv's.
 func mapError(ctx context.Context, err error) error {
@@ -172,7 +173,7 @@ func mapError(ctx context.Context, err error) error {
 			return kv.ErrClosed
 		}
 	}
-	return &kv.UnavailableError{Shard: ShardID, Err: err}
+	return &kv.UnavailableError{Shard: kv.BigtableShardID, Err: err, Quota: status.Code(err) == codes.ResourceExhausted}
 }
 
 // requestMetrics count the requests on the wire, repetitions by the client library among them.

@@ -11,6 +11,7 @@ import (
 
 	"cloud.google.com/go/bigtable"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -91,7 +92,7 @@ func (c *Client) AcquireLease(ctx context.Context, addr string) (*Lease, error) 
 				}
 			}
 		}
-		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrLeaseLost) && isPermanent(err) {
+		if kind := errkind.Of(err); kind == errkind.Refused || kind == errkind.Closed {
 			return nil, err
 		}
 		select {
@@ -100,11 +101,6 @@ func (c *Client) AcquireLease(ctx context.Context, addr string) (*Lease, error) 
 			return nil, ctx.Err()
 		}
 	}
-}
-
-func isPermanent(err error) bool {
-	var permanent *PermanentError
-	return errors.As(err, &permanent) || errors.Is(err, kv.ErrClosed)
 }
 
 // swap replaces the cell, if it is as before, by a new one of this process, and makes another change of the row with it. The

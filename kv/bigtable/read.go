@@ -334,7 +334,7 @@ func changed(r *record, req *kv.RefreshRequest) error {
 	return nil
 }
 
-// ScanLock implements kv.Shard. It reads the lock family of the span.
+// ScanLock implements kv.Shard. It reads the lock family of the span. The waiters that it lists are those of this process.
 func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.LockInfo, error) {
 	if err := s.admit(req.Range); err != nil {
 		return nil, err
@@ -357,7 +357,7 @@ func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.L
 		}
 		for i := range r.locks {
 			if l := r.locks[i].lock; len(locks) < limit && l.StartTS <= req.MaxTS && (req.Process == 0 || l.Process == req.Process) {
-				locks = append(locks, mvcc.LockInfo{Key: r.key, Lock: l})
+				locks = append(locks, mvcc.LockInfo{Key: r.key, Lock: l, Waiters: s.wakeup.waitersFor(r.key)})
 			}
 		}
 		return len(locks) < limit

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,7 +74,7 @@ func (s *Shard) Capabilities() kv.Capabilities { return kv.Capabilities{} }
 
 // theRange is the only range: Bigtable divides and places rows by itself.
 func theRange() kv.RangeDescriptor {
-	return kv.RangeDescriptor{ID: 1, Epoch: 1, Shard: ShardID}
+	return kv.RangeDescriptor{ID: 1, Epoch: 1, Shard: kv.BigtableShardID}
 }
 
 // admit is called at the beginning of every request.
@@ -95,7 +96,7 @@ func (s *Shard) Status(context.Context) (kv.ShardStatus, error) {
 	if err := s.admit(); err != nil {
 		return kv.ShardStatus{}, err
 	}
-	return kv.ShardStatus{Shard: ShardID, Incarnation: 1, Newest: s.issued.newest(), RangeSizes: rangeSizes()}, nil
+	return kv.ShardStatus{Shard: kv.BigtableShardID, Incarnation: 1, Newest: s.issued.newest(), RangeSizes: rangeSizes()}, nil
 }
 
 func rangeSizes() map[uint64]int64 { return map[uint64]int64{theRange().ID: 0} }
@@ -215,6 +216,37 @@ func (m *memo) forget(startTS tso.Timestamp, key []byte) {
 type wakeups struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
+	waiters map[string][]tso.Timestamp // in order of arrival
+}
+
+// arrive registers that a transaction waits for key, until leave is called.
+func (w *wakeups) arrive(key []byte, startTS tso.Timestamp) (leave func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiters == nil {
+		w.waiters = map[string][]tso.Timestamp{}
+	}
+	w.waiters[string(key)] = append(w.waiters[string(key)], startTS)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		left := slices.Clone(w.waiters[string(key)])
+		if at := slices.Index(left, startTS); at >= 0 {
+			left = slices.Delete(left, at, at+1)
+		}
+		if len(left) == 0 {
+			delete(w.waiters, string(key))
+		} else {
+			w.waiters[string(key)] = left
+		}
+	}
+}
+
+// waitersFor returns the transactions of this process that wait for key.
+func (w *wakeups) waitersFor(key []byte) []tso.Timestamp {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.waiters[string(key)])
 }
 
 // on returns a channel that is closed when a lock on key is removed here.

@@ -109,6 +109,7 @@ const (
 	DiskFull                    Code = "53100"
 	OutOfMemory                 Code = "53200"
 	TooManyConnections          Code = "53300"
+	ConfigurationLimitExceeded  Code = "53400"
 	ProgramLimitExceeded        Code = "54000"
 	StatementTooComplex         Code = "54001"
 	TooManyColumns              Code = "54011"

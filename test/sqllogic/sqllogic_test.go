@@ -3,12 +3,14 @@ package sqllogic
 import (
 	"bytes"
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/percodb/percodb/kv/bigtable"
 	"github.com/percodb/percodb/node"
 )
 
@@ -31,6 +33,9 @@ func targets() []target {
 			target{name: "one range", start: func(t *testing.T) string { return startAll(t, node.Options{}) }},
 			target{name: "page size 1", start: func(t *testing.T) string { return startAll(t, node.Options{PageRows: 1, GroupSize: 1}) }})
 	}
+	if *onBigtable {
+		all = append(all, target{name: "bigtable", start: startBigtable})
+	}
 	if dsn := os.Getenv("PERCODB_TEST_PG_DSN"); dsn != "" {
 		start := func(*testing.T) string { return dsn }
 		all = append(all,
@@ -38,6 +43,19 @@ func targets() []target {
 			target{name: "postgresql-extended", start: start, extended: true})
 	}
 	return all
+}
+
+// onBigtable adds a configuration that takes much longer: the emulator copies all versions of a row for each request.
+var onBigtable = flag.Bool("bigtable", false, "run the files over Bigtable's emulator as well")
+
+// startBigtable starts percodb over an emulator of Bigtable.
+func startBigtable(t *testing.T) string {
+	emulator, err := bigtable.StartEmulator("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(emulator.Close)
+	return startAll(t, node.Options{RPCListen: "127.0.0.1:0", SchemaLease: 100 * time.Millisecond, Bigtable: &bigtable.Options{Project: "p", Instance: "i", Emulator: emulator.Addr()}})
 }
 
 // start starts a node of percodb in this process and stops it when the test ends.
