@@ -1,11 +1,9 @@
 package pgcatalog
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
-	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/types"
@@ -109,7 +107,10 @@ func partitionKeyText(c *catalog.ColumnDescriptor) string {
 // PartitionTree implements builtin.Catalog.
 func (o *Objects) PartitionTree(id types.OID) []builtin.PartitionNode {
 	r, t := o.relation(id)
-	if t == nil || !t.IsPartitioned() && !t.IsPartition() {
+	if t == nil {
+		return o.indexTree(id)
+	}
+	if !t.IsPartitioned() && !t.IsPartition() {
 		return nil
 	}
 	var out []builtin.PartitionNode
@@ -135,7 +136,10 @@ func (o *Objects) PartitionTree(id types.OID) []builtin.PartitionNode {
 // PartitionAncestors implements builtin.Catalog.
 func (o *Objects) PartitionAncestors(id types.OID) []types.OID {
 	r, t := o.relation(id)
-	if t == nil || !t.IsPartitioned() && !t.IsPartition() {
+	if t == nil {
+		return o.indexAncestors(id)
+	}
+	if !t.IsPartitioned() && !t.IsPartition() {
 		return nil
 	}
 	out := []types.OID{id}
@@ -149,116 +153,44 @@ func (o *Objects) PartitionAncestors(id types.OID) []types.OID {
 	return out
 }
 
-// PartitionConstraint implements builtin.Catalog: what rows of a partition satisfy, those of the tables above it first.
-func (o *Objects) PartitionConstraint(id types.OID) (string, bool) {
-	r, t := o.relation(id)
-	if t == nil || !t.IsPartition() {
-		return "", false
+// indexTree is PartitionTree for an index.
+func (o *Objects) indexTree(id types.OID) []builtin.PartitionNode {
+	r, t, ix := o.index(id)
+	if ix == nil || !t.IsPartitioned() && ix.Parent == 0 {
+		return nil
 	}
-	var conds []string
-	for t.IsPartition() {
+	var out []builtin.PartitionNode
+	var add func(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, level int) error
+	add = func(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, level int) error {
+		out = append(out, builtin.PartitionNode{Relation: types.OID(ix.OID), Parent: types.OID(ix.Parent), Leaf: !t.IsPartitioned(), Level: level})
+		parts, err := catalog.PartitionsOf(background(), r, t)
+		for _, part := range parts {
+			if own := part.PartOfIndex(ix.OID); own != nil && err == nil {
+				err = add(part, own, level+1)
+			}
+		}
+		return err
+	}
+	if err := add(t, ix, 0); err != nil {
+		return nil
+	}
+	return out
+}
+
+// indexAncestors is PartitionAncestors for an index.
+func (o *Objects) indexAncestors(id types.OID) []types.OID {
+	r, t, ix := o.index(id)
+	if ix == nil || !t.IsPartitioned() && ix.Parent == 0 {
+		return nil
+	}
+	out := []types.OID{id}
+	for ix.Parent != 0 && t.IsPartition() {
 		parent, err := r.RelationByID(background(), t.PartitionOf.Parent)
-		if err != nil || parent == nil {
-			return "", false
+		if err != nil || parent == nil || parent.IndexByOID(ix.Parent) == nil {
+			return nil
 		}
-		own, ok := boundCondition(parent, t)
-		if !ok {
-			return "", false
-		}
-		conds = append(own, conds...)
-		t = parent
+		t, ix = parent, parent.IndexByOID(ix.Parent)
+		out = append(out, types.OID(ix.OID))
 	}
-	if len(conds) == 1 {
-		return conds[0], true
-	}
-	return "(" + strings.Join(conds, " AND ") + ")", true
-}
-
-// boundCondition is what rows of a partition satisfy because of its own bound, as PostgreSQL prints it; false: it has no such form here.
-func boundCondition(parent, t *catalog.TableDescriptor) ([]string, bool) {
-	b := &t.PartitionOf.Bound
-	var names []string
-	var keys []types.Type
-	for i := range parent.Partitioning.Keys {
-		k := &parent.Partitioning.Keys[i]
-		c := parent.ColumnByID(k.ColumnID)
-		names, keys = append(names, partitionKeyText(c)), append(keys, k.KeyType(c.Type))
-	}
-	switch {
-	case parent.Partitioning.Strategy == catalog.PartitionByHash:
-		args := append([]string{"'" + strconv.FormatUint(uint64(parent.OID()), 10) + "'::oid", strconv.FormatUint(b.Modulus, 10),
-			strconv.FormatUint(b.Remainder, 10)}, names...)
-		return []string{"satisfies_hash_partition(" + strings.Join(args, ", ") + ")"}, true
-	case b.Default || len(keys) > 1:
-		return nil, false
-	case parent.Partitioning.Strategy == catalog.PartitionByList:
-		return listCondition(names[0], keys[0], b)
-	}
-	conds := []string{"(" + names[0] + " IS NOT NULL)"}
-	for _, end := range []struct {
-		op    string
-		limit catalog.RangeLimit
-	}{{" >= ", b.From[0]}, {" < ", b.To[0]}} {
-		if end.limit.Infinite != 0 {
-			continue
-		}
-		value, ok := boundConstant(end.limit.Value, keys[0])
-		if !ok {
-			return nil, false
-		}
-		conds = append(conds, "("+names[0]+end.op+value+")")
-	}
-	return conds, true
-}
-
-func listCondition(name string, t types.Type, b *catalog.PartitionBound) ([]string, bool) {
-	var values []string
-	null := false
-	for _, enc := range b.In {
-		value, ok := boundConstant(enc, t)
-		switch {
-		case !ok:
-			return nil, false
-		case value == "":
-			null = true
-		default:
-			values = append(values, value)
-		}
-	}
-	equal := name + " = ANY (ARRAY[" + strings.Join(values, ", ") + "])"
-	if len(values) == 1 {
-		equal = name + " = " + values[0]
-	}
-	switch {
-	case null && len(values) == 0:
-		return []string{"(" + name + " IS NULL)"}, true
-	case null:
-		return []string{"((" + name + " IS NULL) OR (" + equal + "))"}, true
-	}
-	return []string{"(" + name + " IS NOT NULL)", "(" + equal + ")"}, true
-}
-
-// boundConstant prints a value of a bound as a constant; "" for NULL.
-func boundConstant(enc []byte, t types.Type) (string, bool) {
-	d, err := rowenc.DecodeDatum(enc)
-	if err != nil {
-		return "", false
-	}
-	if d.IsNull() {
-		return "", true
-	}
-	text := string(types.AppendText(nil, d, t, nil))
-	switch t.Underlying().OID {
-	case types.OIDInt4:
-		if d.Int() >= 0 {
-			return text, true
-		}
-	case types.OIDBool:
-		if d.Bool() {
-			return "true", true
-		}
-		return "false", true
-	}
-	t.Coll = nil
-	return builtin.QuoteLiteral(text) + "::" + t.String(), true
+	return out
 }

@@ -47,6 +47,8 @@ type client struct {
 	w    *world
 	rand *rand.Rand
 	conn *pgx.Conn
+	// expects reports whether an error is one that the client's workload may receive beside those that all may; nil: none is.
+	expects func(state string) bool
 }
 
 // querier runs statements of a transaction.
@@ -236,7 +238,7 @@ func isExpected(state string) bool {
 // note records errors that no client should receive.
 func (c *client) note(where string, err error) {
 	code := state(err)
-	if isExpected(code) {
+	if isExpected(code) || c.expects != nil && c.expects(code) {
 		return
 	}
 	var pgErr *pgconn.PgError

@@ -5,7 +5,7 @@
 //	go run ./test/kill --duration 30m --cluster
 //
 //	 faults                    workloads (pgx)
-//	   │ kill, pause, cut        bank · list append · inserts · counters · index against rows · large · observers
+//	   │ kill, pause, cut        bank · list append · inserts · counters · index against rows · foreign keys · partitions · large · observers
 //	   ▼                            │ record
 //	 processes ◀── SQL ─────────────┘    │
 //	   │ data directories                ▼
@@ -18,8 +18,9 @@
 // connected again, the contents of the tables are read, the histories are checked, garbage collection, which runs
 // throughout, must finish a round, every process is killed and every data directory verified with `percodb check`.
 // Large transactions (large.go) replace all rows of a table of 18 MB: their writes go to a file and, in one process,
-// from there to table files that are ingested. What observers derive (observed.go) must equal a recomputation, and of
-// the deliveries of a change one may have committed. The last lines are
+// from there to table files that are ingested. Partitions are detached and attached while rows move between them, are
+// referenced, and fire triggers (partitioned.go). What observers derive (observed.go) must equal a recomputation, and
+// of the deliveries of a change one may have committed. The last lines are
 //
 //	observers handled 20411 changes
 //	kills met 14 large transactions while they wrote, 9 in prewrite, 5 with files to ingest, 2 that committed

@@ -47,6 +47,7 @@ func workloads(number int, bulk *large, deliveries *atomic.Int64) []workload {
 		&counters{table: "counters" + suffix},
 		&indexed{table: "indexed" + suffix},
 		&references{table: "references" + suffix},
+		&partitioned{table: "partitioned" + suffix},
 		&observed{table: "observed" + suffix, deliveries: deliveries},
 	}
 }
