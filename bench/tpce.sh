@@ -5,7 +5,7 @@
 # run begins when both are quiet, so that neither pays for what the other has put off.
 #
 #   bench/tpce.sh          RUNS=3 CUSTOMERS=1000 DURATION=1m PRICE_PERIOD=60s RAMP=$PRICE_PERIOD PACE=max
-#                          OUT=DIR (for JSON and HTML)
+#                          OUT=DIR (for JSON and HTML), FOREIGN_KEYS=1 (the 49 foreign keys on both)
 #   MORE_CUSTOMERS=4000    then both with that many, for the growth of CPU per transaction
 #
 # What a run says of its quality is printed with it. Exit code 1, after the table, if a transaction failed
@@ -52,7 +52,7 @@ init() { # init NAME SERVER FLAGS…
   local name=$1 server=$2 before after
   shift 2
   before=$(cpu "$server")
-  tpce init --url "$(url "$server")" --trade-days 10 "$@" >"$out/$name.init" 2>&1 || { cat "$out/$name.init"; exit 1; }
+  tpce init --url "$(url "$server")" --trade-days 10 ${FOREIGN_KEYS:+--foreign-keys} "$@" >"$out/$name.init" 2>&1 || { cat "$out/$name.init"; exit 1; }
   after=$(cpu "$server")
   echo "$name: loaded with $(awk -v t=$((after - before)) -v hz="$(getconf CLK_TCK)" 'BEGIN {printf "%.1f", t / hz}') s of server CPU"
 }
