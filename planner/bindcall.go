@@ -283,7 +283,7 @@ func (b *binder) nullIf(x, y expr.Scalar, pos int) (expr.Scalar, error) {
 	if err != nil {
 		return nil, at(err, pos)
 	}
-	if t := fn.Args[0]; t.OID != x.Type().OID {
+	if t := fn.Args[0]; t.OID != x.Type().OID && t.OID != types.OIDRecord {
 		if x, err = b.coerce(x, t.Base(), castImplicit, posOf(x, pos)); err != nil {
 			return nil, err
 		}

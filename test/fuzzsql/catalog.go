@@ -105,4 +105,9 @@ func argument(g *gen, t types.Type, elem *typ) *typ {
 	return byOID[t.OID]
 }
 
-func arrayOID(t *typ) types.OID { return types.Type{OID: t.oid, Mod: -1}.ArrayOf().OID }
+func arrayOID(t *typ) types.OID {
+	if isUserType(t.oid) {
+		return t.oid + userArrays
+	}
+	return types.Type{OID: t.oid, Mod: -1}.ArrayOf().OID
+}

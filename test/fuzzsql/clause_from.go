@@ -127,6 +127,8 @@ var setCalls = []struct {
 	{"jsonb_array_elements", []types.OID{types.OIDJSONB}, types.OIDJSONB},
 	{"jsonb_object_keys", []types.OID{types.OIDJSONB}, types.OIDText},
 	{"generate_subscripts", []types.OID{1007, types.OIDInt4}, types.OIDInt4},
+	{"f_rows", []types.OID{types.OIDInt4}, types.OIDInt4},
+	{"f_each", []types.OID{types.OIDInt4}, types.OIDInt4},
 }
 
 func fromFunction(g *gen, _ *scope, _ int) *source {

@@ -3,6 +3,7 @@ package fuzzsql
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +58,9 @@ func (o *outcome) bytes() *outcome {
 	for i, row := range o.raw {
 		row = slices.Clone(row)
 		for j := range row {
-			if t := byOID[o.columns[j].oid]; t != nil && (t.inexact || t.elem != nil && t.elem.inexact) {
+			if o.columns[j].oid >= types.FirstUserOID {
+				row[j] = o.rows[i][j] // Arrays have the OIDs of their elements.
+			} else if t := byOID[o.columns[j].oid]; t != nil && (t.inexact || t.elem != nil && t.elem.inexact) {
 				row[j] = o.rows[i][j]
 			} else if t != nil && t.elem != nil && len(row[j]) >= 8 {
 				// The second word says that there may be NULLs: PostgreSQL leaves it set when they are cut off.
@@ -69,12 +72,15 @@ func (o *outcome) bytes() *outcome {
 	return out
 }
 
+// schemaNames are those of the tests before the names of types: percodb's messages have them, PostgreSQL's only where the search path needs it.
+var schemaNames = regexp.MustCompile(`\bfuzzsql_\d+_[a-z]+\.`)
+
 func compareErrors(got, want *outcome, c comparison) string {
 	g, w := got.err, want.err
 	switch {
 	case g.Code != w.Code:
 		return fmt.Sprintf("code %s %q, want %s %q", g.Code, g.Message, w.Code, w.Message)
-	case g.Message != w.Message:
+	case schemaNames.ReplaceAllString(g.Message, "") != schemaNames.ReplaceAllString(w.Message, ""):
 		return fmt.Sprintf("message %q, want %q", g.Message, w.Message)
 	case c.position && g.Position != w.Position:
 		return fmt.Sprintf("position %d, want %d, of %q", g.Position, w.Position, w.Message)
@@ -128,7 +134,7 @@ func compareRows(got, want *outcome, ordered bool) string {
 // alike compares values, floats within a few units of the last digit: C's and Go's libraries differ
 // there for transcendental functions.
 func alike(a, b string, oid types.OID) bool {
-	if a == b {
+	if a == b || (oid >= types.FirstUserOID || oid == types.OIDRecord) && (strings.HasPrefix(a, undecoded) || strings.HasPrefix(b, undecoded)) {
 		return true
 	}
 	within := 0.0

@@ -21,6 +21,16 @@ type column struct {
 	name string
 	typ  *typ
 	expr *tree // instead of the name
+	// stored are its values, where not all of the type may be.
+	stored []string
+}
+
+// value returns a value for a row of the column's table.
+func (c column) value(g *gen) string {
+	if c.stored != nil {
+		return pick(g, c.stored)
+	}
+	return g.stored(c.typ)
 }
 
 // tree is the column in an expression.
@@ -77,6 +87,7 @@ func init() {
 		{2, exprSubscript},
 		{30, exprPredicate},
 		{3, exprSpecialCall},
+		{6, exprUserCall},
 		{6, exprWindow},
 		{2, exprRangeWindow},
 	}
@@ -353,10 +364,7 @@ func exprSubscript(g *gen, t *typ, s *scope, depth int) *tree {
 }
 
 // specialCalls are functions with a syntax of their own, by the type of their result.
-var specialCalls = []struct {
-	ret   types.OID
-	parts []any // strings, and types of arguments
-}{
+var specialCalls = []form{
 	{types.OIDText, []any{"trim(", types.OIDText, ")"}},
 	{types.OIDText, []any{"trim(both ", types.OIDText, " from ", types.OIDText, ")"}},
 	{types.OIDText, []any{"trim(leading ", types.OIDText, " from ", types.OIDText, ")"}},
@@ -375,9 +383,20 @@ var specialCalls = []struct {
 }
 
 func exprSpecialCall(g *gen, t *typ, s *scope, depth int) *tree {
-	first := g.IntN(len(specialCalls))
-	for i := range specialCalls {
-		c := specialCalls[(first+i)%len(specialCalls)]
+	return g.composed(specialCalls, t, s, depth)
+}
+
+// form is an expression of parts: strings, and types of operands.
+type form struct {
+	ret   types.OID
+	parts []any
+}
+
+// composed makes an expression of a form with the type as result, nil if there is none.
+func (g *gen) composed(forms []form, t *typ, s *scope, depth int) *tree {
+	first := g.IntN(len(forms))
+	for i := range forms {
+		c := forms[(first+i)%len(forms)]
 		if c.ret != t.oid {
 			continue
 		}

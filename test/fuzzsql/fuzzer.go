@@ -207,8 +207,8 @@ func (f *fuzzer) build(ctx context.Context, w *world, of string) error {
 		if err := c.restyle(ctx, w.style); err != nil {
 			return err
 		}
-		script := []string{"DROP VIEW IF EXISTS view2, view1", "DROP TABLE IF EXISTS t1, t2, t3", "DROP DOMAIN IF EXISTS whole, short"}
-		script = append(script, domains...)
+		script := []string{"DROP VIEW IF EXISTS view2, view1", "DROP TABLE IF EXISTS t1, t2, t3"}
+		script = append(append(script, undefinitions...), definitions...)
 		for _, t := range w.tables {
 			stmts := []*tree{t.create, t.insert}
 			if p == indexed || p == small || p == judge {

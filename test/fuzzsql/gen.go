@@ -35,6 +35,9 @@ func (g *gen) alias(prefix string) string {
 // scalar is a random type that is no array, array now and then.
 func (g *gen) anyType() *typ {
 	t := pick(g, scalars)
+	if g.chance(7) {
+		t = pick(g, userTypes)
+	}
 	if g.chance(8) {
 		return byOID[arrayOID(t)]
 	}

@@ -58,6 +58,9 @@ var explanations = []explanation{
 	{"a statement with two mistakes in values: PostgreSQL folds a subscript before the array, and constants before they are needed", func(d *Difference) bool {
 		return d.judged() && isDataError(d.got) && isDataError(d.want) && (strings.Contains(d.stmt, ")[") || strings.Contains(d.stmt, "ts_headline("))
 	}},
+	{"a change that breaks two constraints: which is reported first depends on the order of rows", func(d *Difference) bool {
+		return d.judged() && changes.MatchString(d.stmt) && d.got.err != nil && d.want.err != nil && strings.HasPrefix(d.got.err.Code, "23") && strings.HasPrefix(d.want.err.Code, "23")
+	}},
 	{"whether an UPDATE that moves a key onto another's meets it depends on the order of rows", func(d *Difference) bool {
 		return d.judged() && strings.Contains(d.stmt, "SET id = id + ") && (isUniqueViolation(d.got) || isUniqueViolation(d.want))
 	}},

@@ -175,7 +175,7 @@ func (f *fuzzer) script(w *world, past []*unit, u *unit) string {
 			fmt.Fprintf(&b, "%s;\n", set)
 		}
 	}
-	for _, d := range domains {
+	for _, d := range definitions {
 		fmt.Fprintf(&b, "%s;\n", d)
 	}
 	for _, t := range w.tables {

@@ -42,10 +42,11 @@ const null = "\x00"
 
 // conn is a connection with tables in a schema of its own.
 type conn struct {
-	dsn    string
-	schema string
-	style  style
-	pg     *pgconn.PgConn
+	undeallocated bool // a prepared statement is left over
+	dsn           string
+	schema        string
+	style         style
+	pg            *pgconn.PgConn
 }
 
 // connect opens or opens again.
@@ -156,6 +157,12 @@ func formats(binary bool) []int16 {
 func (c *conn) prepared(ctx context.Context, text string, times int) *outcome {
 	return c.with(ctx, func(ctx context.Context) *outcome {
 		o := c.outcome()
+		if c.undeallocated {
+			if _, err := c.pg.Exec(ctx, "DEALLOCATE ALL").ReadAll(); err != nil {
+				return o.fail(err)
+			}
+			c.undeallocated = false
+		}
 		if _, err := c.pg.Prepare(ctx, "fuzz", text, nil); err != nil {
 			return o.fail(err)
 		}
@@ -172,9 +179,7 @@ func (c *conn) prepared(ctx context.Context, text string, times int) *outcome {
 		if c.pg.IsClosed() {
 			return o
 		}
-		if results := c.pg.Exec(ctx, "DEALLOCATE fuzz"); results.Close() != nil && o.err == nil {
-			_ = results // In a failed block it has to wait for ROLLBACK, which ends the prepared statement too.
-		}
+		c.undeallocated = c.pg.Exec(ctx, "DEALLOCATE fuzz").Close() != nil // The time was up, or the block has failed.
 		return o
 	})
 }
@@ -210,9 +215,15 @@ func (o *outcome) read(r *pgconn.ResultReader) error {
 	return err
 }
 
+// undecoded begins what stands for a binary value of a user's type, whose form is not known here. It is like any text.
+const undecoded = "undecoded: "
+
 // decoded is the text of a binary value.
 func (o *outcome) decoded(column int, v []byte) string {
 	t := types.Type{OID: o.columns[column].oid, Mod: -1}
+	if t.OID >= types.FirstUserOID || t.OID == types.OIDRecord {
+		return undecoded + fmt.Sprintf("%x", v)
+	}
 	d, err := types.ParseBinary(t, bytes.Clone(v), &o.format)
 	if err != nil {
 		return fmt.Sprintf("undecodable %x: %v", v, err)

@@ -271,6 +271,7 @@ func changeWith(g *gen, t *table) *tree {
 	item := pick(g, []*tree{
 		seq("DELETE FROM "+t.name, g.where(s)),
 		seq("UPDATE "+t.name+" SET id = id + 50", g.where(s)),
+		leaf(fmt.Sprintf("INSERT INTO %s (id) VALUES (%d), (%d)", t.name, 30+g.IntN(9), 40+g.IntN(9))),
 	})
 	columns := append(qualified("m", t.columns), qualified("o", t.columns)...)
 	var list []*tree

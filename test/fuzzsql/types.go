@@ -1,6 +1,7 @@
 package fuzzsql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/sql/types"
@@ -77,10 +78,10 @@ var byOID = indexTypes()
 
 func indexTypes() map[types.OID]*typ {
 	m := map[types.OID]*typ{}
-	for _, t := range scalars {
+	for _, t := range append(slices.Clone(scalars), userTypes...) {
 		m[t.oid] = t
-		array := types.Type{OID: t.oid, Mod: -1}.ArrayOf()
-		m[array.OID] = &typ{oid: array.OID, sql: t.sql + "[]", elem: t, coarse: t.coarse}
+		array := arrayOID(t)
+		m[array] = &typ{oid: array, sql: t.sql + "[]", elem: t, coarse: t.coarse}
 	}
 	return m
 }

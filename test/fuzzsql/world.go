@@ -25,6 +25,7 @@ type table struct {
 	name    string
 	columns []column
 	key     bool // its first column, id, is the primary key
+	rows    int  // with the ids from 1 on
 	create  *tree
 	insert  *tree   // nil: no rows
 	indexes []*tree // for the ways with indexes
@@ -34,7 +35,7 @@ type table struct {
 func (g *gen) newWorld() *world {
 	w := &world{}
 	for i := range 1 + g.IntN(3) {
-		w.tables = append(w.tables, g.newTable(fmt.Sprintf("t%d", i+1)))
+		w.tables = append(w.tables, g.newTable(fmt.Sprintf("t%d", i+1), w.tables))
 	}
 	g.world = w
 	for g.chance(40) && len(w.views) < 2 {
@@ -47,7 +48,7 @@ func (g *gen) newWorld() *world {
 	return w
 }
 
-func (g *gen) newTable(name string) *table {
+func (g *gen) newTable(name string, earlier []*table) *table {
 	t := &table{name: name, key: g.chance(80)}
 	t.columns = append(t.columns, column{name: "id", typ: byOID[types.OIDInt4]})
 	id := leaf("id int4")
@@ -66,7 +67,14 @@ func (g *gen) newTable(name string) *table {
 		}
 		declared = append(declared, leaf(d))
 	}
-	if g.chance(10) && t.columns[1].typ.elem == nil {
+	if len(earlier) > 0 && g.chance(40) {
+		if to := pick(g, earlier); to.key {
+			if c, text := g.reference(to); text != "" {
+				t.columns, declared = append(t.columns, c), append(declared, leaf(text))
+			}
+		}
+	}
+	if g.chance(10) && t.columns[1].typ.ordered() {
 		unique = 1
 		declared = append(declared, opt("UNIQUE ("+t.columns[1].name+", id)"))
 	}
@@ -89,6 +97,7 @@ func (g *gen) rowsOf(t *table) *tree {
 	if g.chance(12) {
 		n = 40 + g.IntN(80)
 	}
+	t.rows = n
 	var rows []*tree
 	for i := range n {
 		row := []string{fmt.Sprint(i + 1)}
@@ -96,7 +105,7 @@ func (g *gen) rowsOf(t *table) *tree {
 			if g.chance(14) {
 				row = append(row, "NULL")
 			} else {
-				row = append(row, quote(g.stored(c.typ)))
+				row = append(row, quote(c.value(g)))
 			}
 		}
 		rows = append(rows, leaf("("+strings.Join(row, ", ")+")"))
@@ -105,12 +114,6 @@ func (g *gen) rowsOf(t *table) *tree {
 		return nil
 	}
 	return seq("INSERT INTO "+t.name+" VALUES ", listOf(", ", 1, rows...))
-}
-
-// domains are made before the tables: columns may have them.
-var domains = []string{
-	"CREATE DOMAIN whole AS int4",
-	"CREATE DOMAIN short AS text CHECK (length(VALUE) < 1000)",
 }
 
 // index makes an index: over columns or expressions, of all rows or some.
@@ -134,7 +137,7 @@ func (g *gen) index(t *table, n int) *tree {
 
 // ordered reports whether indexes may have the type.
 func (t *typ) ordered() bool {
-	return t.elem == nil // percodb has no B-tree indexes on arrays.
+	return t.elem == nil && t.oid != oidPair // percodb has no B-tree indexes on arrays and rows.
 }
 
 // inverts reports whether GIN indexes may have the type.
@@ -169,6 +172,18 @@ func (g *gen) part(t *table) *tree {
 		return opt(" WHERE " + c.name + pick(g, []string{" IS NOT NULL", " IS NULL"}))
 	}
 	return opt(" WHERE " + c.name + " " + pick(g, comparisons) + " " + c.typ.constant(g.stored(c.typ)).text)
+}
+
+// references reports whether tables have foreign keys, which forbid the deletion of rows.
+func (w *world) references() bool {
+	for _, t := range w.tables {
+		for _, c := range t.columns {
+			if c.stored != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // expanded is a statement with the queries of the views that it names behind it.
