@@ -33,6 +33,11 @@ func (g *Grants) EffectiveObjectACL(kind acl.Kind, name string) acl.List {
 	if list := g.ObjectACL(kind, name); list != nil {
 		return list
 	}
+	return InitialACL(kind, name)
+}
+
+// InitialACL returns the privileges on an object without a descriptor of which nothing was granted or revoked.
+func InitialACL(kind acl.Kind, name string) acl.List {
 	if kind == acl.Function && superuserFunctions[name] {
 		return acl.List{{Grantee: BootstrapSuperuser, Grantor: BootstrapSuperuser, Rights: acl.Execute}}
 	}

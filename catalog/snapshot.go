@@ -270,7 +270,13 @@ type SchemaDetails interface {
 func (s *schemaSnapshot) SchemaOID(name string) uint32 { return uint32(s.schemas[name].ID) }
 
 // SchemaComment implements SchemaDetails.
-func (s *schemaSnapshot) SchemaComment(name string) string { return s.schemas[name].Comment }
+func (s *schemaSnapshot) SchemaComment(name string) string {
+	comment := s.schemas[name].Comment
+	if name == PublicSchema && comment == "" { // As every database of PostgreSQL has it.
+		return "standard public schema"
+	}
+	return comment
+}
 
 // SequenceValue implements SchemaDetails.
 func (s *schemaSnapshot) SequenceValue(ctx context.Context, t *TableDescriptor) (int64, bool, error) {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/percodb/percodb/kv"
@@ -29,6 +30,8 @@ type SystemView interface {
 	ViewText(ctx context.Context, r Resolver, view *TableDescriptor, pretty bool, wrap int) (string, error)
 	// ExprText is an expression as clients are shown it, in the pretty form or with all parentheses.
 	ExprText(ctx context.Context, r Resolver, e StoredExpr, pretty bool) (string, error)
+	// Uses are the objects that the query of a view names, or if view is nil a stored expression.
+	Uses(ctx context.Context, r Resolver, view *TableDescriptor, e StoredExpr) ([]ObjectUse, error)
 	// UpdatesOf returns by which commands a relation of r can be changed, or with column > 0 that column of it; triggers: by INSTEAD OF as well.
 	UpdatesOf(ctx context.Context, r Resolver, t *TableDescriptor, triggers bool, column int) (Updates, error)
 	// Settings lists all settings as the session sees them, by name (pg_settings).
@@ -203,4 +206,28 @@ type StoredExpr struct {
 	Trigger bool
 	// Type is that to which it is cast as an assignment would; the zero Type: its own.
 	Type types.Type
+}
+
+// UsedKind is the kind of an object that a stored text names.
+type UsedKind uint8
+
+// The kinds of objects that texts name.
+const (
+	UsedRelation UsedKind = iota
+	UsedRoutine
+	UsedType
+	UsedConfiguration
+	UsedDictionary
+)
+
+// ObjectUse is an object that a stored text names.
+type ObjectUse struct {
+	Kind   UsedKind
+	ID     uint32
+	Column uint32 // of a relation; 0: the relation
+}
+
+// CompareUses orders uses by kind, object and column.
+func CompareUses(a, b ObjectUse) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Column, b.Column))
 }

@@ -114,6 +114,9 @@ func (b *builder) copyColumn(ctx context.Context, from *catalog.ColumnDescriptor
 	if s.has("COMMENTS") {
 		col.Comment = from.Comment
 	}
+	if s.has("GENERATED") {
+		col.Generated = from.Generated // Over columns that have the same names here.
+	}
 	if s.has("DEFAULTS") && from.Identity == "" {
 		col.Default = from.Default
 	}

@@ -166,3 +166,14 @@ func (c Class) Search(env *builtin.Env, op string, arg types.Datum, argType type
 func InColumn(n int, term []byte) []byte {
 	return append(append(make([]byte, 0, 1+len(term)), byte(n)), term...)
 }
+
+// Extension names the extension that the class belongs to, "" for none.
+func (c Class) Extension() string {
+	switch {
+	case c == Trigram:
+		return "pg_trgm"
+	case c.IsScalar():
+		return "btree_gin"
+	}
+	return ""
+}

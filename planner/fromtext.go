@@ -3,6 +3,7 @@ package planner
 import (
 	"strings"
 
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 )
 
@@ -56,7 +57,7 @@ func (w *ruleText) table(t ast.TableExpr) {
 			w.nameList(w.notes.columns[t])
 		}
 	case *ast.TableFunc:
-		w.lateral(t.Lateral)
+		w.lateral(t.Lateral || w.readsLevel(t))
 		w.tableFunction(t)
 		w.ordinality(t.Ordinality)
 		w.str(" ")
@@ -95,6 +96,20 @@ func (w *ruleText) lateral(is bool) {
 	if is {
 		w.str("LATERAL ")
 	}
+}
+
+// readsLevel reports whether the arguments of a function in FROM name columns of the query that it is in.
+func (w *ruleText) readsLevel(t *ast.TableFunc) bool {
+	found := false
+	for _, e := range t.Call.Args {
+		expr.Walk(w.boundTo(e), func(x expr.Scalar) bool {
+			f := w.notes.forms[x]
+			_, name := f.e.(*ast.ColumnRef)
+			found = found || name && f.stmt != nil && f.stmt == w.levels[len(w.levels)-1].stmt
+			return !found
+		})
+	}
+	return found
 }
 
 func (w *ruleText) ordinality(with bool) {

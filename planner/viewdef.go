@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -41,26 +42,8 @@ func ViewDefinition(ctx context.Context, view *catalog.TableDescriptor, r catalo
 
 // ExprDefinition writes a stored expression as pg_get_expr does: with all parentheses, and if pretty with those that are needed.
 func ExprDefinition(ctx context.Context, s catalog.StoredExpr, r catalog.Resolver, env *builtin.Env, pretty bool) (string, error) {
-	e, err := sql.ParseExpr(s.Text)
-	if err != nil {
-		return "", err
-	}
 	b := verbatimBinder(ctx, r, env)
-	sc := newScope(b, nil)
-	switch {
-	case s.Trigger:
-		for _, row := range []string{OldRow, NewRow} {
-			sc.items = append(sc.items, scanItem(b.newScan(s.Table, row, nil), row, true))
-		}
-	case s.Table != nil:
-		sc.items = append(sc.items, scanItem(b.newScan(s.Table, s.Table.Name, nil), s.Table.Name, true))
-	case s.Value.Valid():
-		sc.items = append(sc.items, nsItem{open: true, cols: []nsCol{{name: valueName, id: b.newColumn(valueName, s.Value)}}})
-	}
-	x, err := sc.valueFor(e, s.Type, castAssignment, 0)
-	if err == nil && s.Type.Valid() {
-		x, err = b.coerce(x, s.Type, castAssignment, 0)
-	}
+	x, err := b.bindStored(s)
 	if err != nil {
 		return "", err
 	}
@@ -71,4 +54,28 @@ func ExprDefinition(ctx context.Context, s catalog.StoredExpr, r catalog.Resolve
 		return s.Text, nil
 	}
 	return string(w.buf), nil
+}
+
+// bindStored binds a stored expression.
+func (b *binder) bindStored(s catalog.StoredExpr) (expr.Scalar, error) {
+	e, err := sql.ParseExpr(s.Text)
+	if err != nil {
+		return nil, err
+	}
+	sc := newScope(b, nil)
+	switch {
+	case s.Trigger:
+		for _, row := range []string{OldRow, NewRow} {
+			sc.items = append(sc.items, scanItem(b.newScan(s.Table, row, b.need(s.Table, 0)), row, true))
+		}
+	case s.Table != nil:
+		sc.items = append(sc.items, scanItem(b.newScan(s.Table, s.Table.Name, b.need(s.Table, 0)), s.Table.Name, true))
+	case s.Value.Valid():
+		sc.items = append(sc.items, nsItem{open: true, cols: []nsCol{{name: valueName, id: b.newColumn(valueName, s.Value)}}})
+	}
+	x, err := sc.valueFor(e, s.Type, castAssignment, 0)
+	if err == nil && s.Type.Valid() {
+		x, err = b.coerce(x, s.Type, castAssignment, 0)
+	}
+	return x, err
 }

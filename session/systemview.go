@@ -58,6 +58,14 @@ func (v *systemView) ViewText(ctx context.Context, r catalog.Resolver, view *cat
 	return planner.ViewDefinition(ctx, view, r, v.env, pretty, wrap)
 }
 
+// Uses implements catalog.SystemView.
+func (v *systemView) Uses(ctx context.Context, r catalog.Resolver, view *catalog.TableDescriptor, e catalog.StoredExpr) ([]catalog.ObjectUse, error) {
+	if view != nil {
+		return planner.ViewUses(ctx, view, r, v.env)
+	}
+	return planner.ExprUses(ctx, e, r, v.env)
+}
+
 // ExprText implements catalog.SystemView.
 func (v *systemView) ExprText(ctx context.Context, r catalog.Resolver, e catalog.StoredExpr, pretty bool) (string, error) {
 	return planner.ExprDefinition(ctx, e, r, v.env, pretty)

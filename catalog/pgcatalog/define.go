@@ -40,7 +40,7 @@ func (p *printer) indexDefinition(t *catalog.TableDescriptor, ix *catalog.IndexD
 		}
 		b.WriteString(p.keyDefinition(t, c.ColumnID, pretty))
 		if class := inverted.Class(c.Class); class != inverted.DefaultClass(t.ColumnByID(c.ColumnID).Type) {
-			b.WriteString(" " + keyword.QuoteIdent(c.Class))
+			b.WriteString(" " + className(p.r, c.Class, inverted.Class(c.Class).Extension()))
 		}
 	}
 	b.WriteString(p.excludedKeys(t, ix, pretty, false))

@@ -1,8 +1,12 @@
 package pgcatalog
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/textsearch"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -104,14 +108,50 @@ func (s *scan) emitExtensionType(d *catalog.ExtensionDescriptor, info *types.Inf
 	return s.emit(cols...)
 }
 
+// initPrivsRows shows the privileges on objects of the system, which pg_dump leaves out: those on functions as they were at first.
+func initPrivsRows(s *scan) error {
+	initial := func(class int, id, column uint32, list types.Datum) error {
+		if list.IsNull() {
+			return nil
+		}
+		return s.emit(col{"objoid", oid(id)}, col{"classoid", num(class)}, col{"objsubid", num(column)}, col{"privtype", letter('i')}, col{"initprivs", list})
+	}
+	for _, name := range []string{catalog.SystemSchema, catalog.InformationSchema, catalog.OwnSchema} {
+		if err := initial(classPgNamespace, schemaOID(s.Resolver, name), 0, types.ACL(s.Grants().Schemas[name].ACL)); err != nil {
+			return err
+		}
+	}
+	standard := acl.Default(acl.Function, catalog.BootstrapSuperuser)
+	for _, p := range builtin.Procs() {
+		if list := catalog.InitialACL(acl.Function, p.Signature); list != nil && !list.Equal(standard) {
+			if err := initial(classPgProc, uint32(p.OID), 0, types.ACL(list)); err != nil {
+				return err
+			}
+		}
+	}
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if t.Kind != catalog.KindVirtual {
+			return nil
+		}
+		for i := range t.Columns {
+			if err := initial(classPgClass, t.OID(), t.Columns[i].ID, types.ACL(t.Columns[i].ACL)); err != nil {
+				return err
+			}
+		}
+		return initial(classPgClass, t.OID(), 0, s.relationACL(t))
+	})
+}
+
 // ownDependRows shows what the extension of the schema percodb consists of.
 func (s *scan) ownDependRows() error {
 	member := func(class int, object uint32) error {
 		return s.emit(col{"classid", num(class)}, col{"objid", oid(object)}, col{"refclassid", num(classPgExtension)}, col{"refobjid", num(ownExtension)},
 			col{"deptype", letter('e')})
 	}
-	if err := member(classPgNamespace, schemaOID(s.Resolver, catalog.OwnSchema)); err != nil {
-		return err
+	if id := schemaOID(s.Resolver, catalog.OwnSchema); id != 0 {
+		if err := member(classPgNamespace, id); err != nil {
+			return err
+		}
 	}
 	return s.each(func(t *catalog.TableDescriptor) error {
 		if t.Schema != catalog.OwnSchema {
@@ -163,4 +203,33 @@ func (o *Objects) extensionComment(id types.OID) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// extensionTypeName is the name of a type of an installed extension, with the extension's schema unless the search path has it.
+func extensionTypeName(r catalog.Resolver, id types.OID) (string, bool) {
+	elem, suffix := types.Type{OID: id, Mod: -1}, ""
+	if of := elem.Elem(); of.Valid() {
+		elem, suffix = of, "[]"
+	}
+	for _, d := range r.Extensions().All() {
+		e := d.Extension()
+		if e == nil || !slices.Contains(e.Types, elem.OID) {
+			continue
+		}
+		name := elem.Info().Name + suffix
+		if !visible(r, d.Schema) {
+			name = keyword.QuoteIdent(d.Schema) + "." + name
+		}
+		return name, true
+	}
+	return "", false
+}
+
+// className is the name of an operator class of an index, with the schema of its extension unless the search path has it.
+func className(r catalog.Resolver, class string, extension string) string {
+	name := keyword.QuoteIdent(class)
+	if d := r.Extensions().Named(extension); d != nil && !visible(r, d.Schema) {
+		return keyword.QuoteIdent(d.Schema) + "." + name
+	}
+	return name
 }

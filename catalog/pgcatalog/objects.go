@@ -441,7 +441,7 @@ func (o *Objects) TypeName(id types.OID) (string, bool) {
 	}
 	d := r.Types().ByOID(id)
 	if d == nil {
-		return "", false
+		return extensionTypeName(r, id)
 	}
 	name := keyword.QuoteIdent(d.Name)
 	if found := catalog.FindType(r, "", d.Name); found.OID != types.OID(d.ID) {

@@ -94,6 +94,10 @@ func (session) ExprText(_ context.Context, _ catalog.Resolver, e catalog.StoredE
 	return e.Text, nil
 }
 
+func (session) Uses(context.Context, catalog.Resolver, *catalog.TableDescriptor, catalog.StoredExpr) ([]catalog.ObjectUse, error) {
+	return nil, nil
+}
+
 func (session) ViewText(_ context.Context, _ catalog.Resolver, t *catalog.TableDescriptor, _ bool, _ int) (string, error) {
 	return " " + t.ViewQuery + ";", nil
 }

@@ -76,7 +76,15 @@ func (p *printer) defaultText(t *catalog.TableDescriptor, c *catalog.ColumnDescr
 	if c.Generated != "" {
 		return p.text(catalog.StoredExpr{Text: c.Generated, Table: t, Type: c.Type}, c.Generated, pretty)
 	}
+	return p.valueText(p.storedDefault(c), c.Type, pretty)
+}
+
+// storedDefault is a column's default as the catalog stores it, or the expression of a generated column, with the name of a sequence.
+func (p *printer) storedDefault(c *catalog.ColumnDescriptor) string {
 	stored := c.Default
+	if c.Generated != "" {
+		stored = c.Generated
+	}
 	// The sequence of a serial column is named by its number, in the defaults of partitions too.
 	before, rest, _ := strings.Cut(stored, "nextval('")
 	number, after, ok := strings.Cut(rest, "'::regclass)")
@@ -85,7 +93,7 @@ func (p *printer) defaultText(t *catalog.TableDescriptor, c *catalog.ColumnDescr
 			stored = before + "nextval(" + builtin.QuoteLiteral(relationName(p.ctx, p.r, seq)) + "::regclass)" + after
 		}
 	}
-	return p.valueText(stored, c.Type, pretty)
+	return stored
 }
 
 // valueText is an expression of no row that is assigned to something of a type.

@@ -51,6 +51,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_sequence":                     sequenceRows,
 		"pg_catalog.pg_description":                  descriptionRows,
 		"pg_catalog.pg_depend":                       dependRows,
+		"pg_catalog.pg_init_privs":                   initPrivsRows,
 		"pg_catalog.pg_type":                         typeRows,
 		"pg_catalog.pg_enum":                         enumRows,
 		"pg_catalog.pg_range":                        rangeTypeRows,
@@ -636,32 +637,12 @@ func descriptionRows(s *scan) error {
 				return err
 			}
 		}
+		for i := range t.Triggers {
+			if err := describe(t.Triggers[i].OID, classPgTrigger, 0, t.Triggers[i].Comment); err != nil {
+				return err
+			}
+		}
 		return nil
-	})
-}
-
-// dependRows shows which column owns a sequence, and what extensions consist of: the dependences that clients look for.
-func dependRows(s *scan) error {
-	if err := s.ownDependRows(); err != nil {
-		return err
-	}
-	if err := s.extensionDependRows(); err != nil {
-		return err
-	}
-	return s.each(func(t *catalog.TableDescriptor) error {
-		if t.Kind != catalog.KindSequence || t.Sequence.OwnerTable == 0 {
-			return nil
-		}
-		kind := byte('a')
-		owner, err := s.RelationByID(s.ctx, t.Sequence.OwnerTable)
-		if err != nil || owner == nil {
-			return err
-		}
-		if ord := owner.Ordinal(t.Sequence.OwnerColumn); ord >= 0 && owner.Columns[ord].Identity != "" {
-			kind = 'i'
-		}
-		return s.emit(col{"classid", num(classPgClass)}, col{"objid", oid(t.OID())}, col{"refclassid", num(classPgClass)},
-			col{"refobjid", oid(owner.OID())}, col{"refobjsubid", num(t.Sequence.OwnerColumn)}, col{"deptype", letter(kind)})
 	})
 }
 

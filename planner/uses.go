@@ -1,0 +1,114 @@
+package planner
+
+import (
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// ViewUses returns the objects that the query of a view names.
+func ViewUses(ctx context.Context, view *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env) ([]catalog.ObjectUse, error) {
+	stmt, err := sql.ParseStatement(view.ViewQuery)
+	if err != nil {
+		return nil, textError(err, "view", view.Name)
+	}
+	q, ok := stmt.(*ast.Query)
+	if !ok {
+		return nil, pgerror.New(pgerror.DataCorrupted, "view %q does not hold a query", view.Name)
+	}
+	u := newUses(verbatimBinder(ctx, r, env))
+	if _, err := u.b.bindQuery(q, nil, true); err != nil {
+		return nil, textError(err, "view", view.Name)
+	}
+	for _, s := range u.b.scans {
+		u.add(catalog.ObjectUse{Kind: catalog.UsedRelation, ID: s.table.OID()})
+	}
+	return u.collect(), nil
+}
+
+// ExprUses returns the objects that a stored expression names.
+func ExprUses(ctx context.Context, e catalog.StoredExpr, r catalog.Resolver, env *builtin.Env) ([]catalog.ObjectUse, error) {
+	u := newUses(verbatimBinder(ctx, r, env))
+	x, err := u.b.bindStored(e)
+	if err != nil {
+		return nil, err
+	}
+	u.walk(x)
+	return u.collect(), nil
+}
+
+// uses collects what a bound text names, in the order of its first mention.
+type uses struct {
+	b   *binder
+	all []catalog.ObjectUse
+}
+
+func newUses(b *binder) *uses {
+	u := &uses{b: b}
+	b.onName = func(_ *ast.ColumnRef, t *catalog.TableDescriptor, ordinal int) {
+		u.add(catalog.ObjectUse{Kind: catalog.UsedRelation, ID: t.OID(), Column: t.Columns[ordinal].ID})
+	}
+	return u
+}
+
+func (u *uses) add(use catalog.ObjectUse) {
+	if !slices.Contains(u.all, use) {
+		u.all = append(u.all, use)
+	}
+}
+
+// collect adds what binding has noted besides names of columns.
+func (u *uses) collect() []catalog.ObjectUse {
+	for _, x := range u.b.notes.bound {
+		u.walk(x)
+	}
+	for _, args := range u.b.notes.args {
+		for _, x := range args {
+			u.walk(x)
+		}
+	}
+	for _, n := range u.b.needs {
+		if n.Routine != nil {
+			u.add(catalog.ObjectUse{Kind: catalog.UsedRoutine, ID: uint32(n.Routine.ID)})
+		}
+	}
+	for _, d := range u.b.types {
+		u.add(catalog.ObjectUse{Kind: catalog.UsedType, ID: uint32(d.OID)})
+	}
+	slices.SortFunc(u.all, catalog.CompareUses)
+	return u.all
+}
+
+// walk adds the objects that constants name: sequences and other relations, configurations and dictionaries of full-text search.
+func (u *uses) walk(x expr.Scalar) {
+	expr.Walk(x, func(s expr.Scalar) bool {
+		switch s := s.(type) {
+		case *expr.Parse:
+			c, ok := s.X.(*expr.Const)
+			if !ok || s.Typ.OID != types.OIDRegclass || c.Value.IsNull() {
+				break
+			}
+			if d, err := s.Eval(&expr.Context{Ctx: u.b.ctx, Env: u.b.env}, nil); err == nil {
+				u.add(catalog.ObjectUse{Kind: catalog.UsedRelation, ID: uint32(d.Int())})
+			}
+		case *expr.Const:
+			if s.Value.IsNull() {
+				break
+			}
+			switch s.Typ.OID {
+			case types.OIDRegconfig:
+				u.add(catalog.ObjectUse{Kind: catalog.UsedConfiguration, ID: uint32(s.Value.Int())})
+			case types.OIDRegdictionary:
+				u.add(catalog.ObjectUse{Kind: catalog.UsedDictionary, ID: uint32(s.Value.Int())})
+			}
+		}
+		return true
+	})
+}
