@@ -29,11 +29,16 @@ type schemaCommands struct {
 
 	procedural *procedural
 
+	within *newSchema // whose elements are being created; nil: none is
+
 	vacuumNoticed bool // The client has been sent VACUUM's notice, which is the same for each table.
 }
 
 // run runs a schema change: within the transaction that it shares with other statements, else in one of its own.
 func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWriter) (Tag, error) {
+	if n, ok := tree.(*ast.CreateSchema); ok && len(n.Elements) > 0 {
+		return c.createSchema(ctx, n, w)
+	}
 	if !ddl.Handles(tree) {
 		return Tag{}, pgerror.New(pgerror.InternalError, "no way to run a %T", tree)
 	}
@@ -101,6 +106,9 @@ func (c *schemaCommands) dependencies(report ddl.Reporter) ddl.Deps {
 		Report: report, Exec: c.execute, Logger: c.log, Builds: c.deps.Builds,
 		CheckProcedural: c.procedural.check, LockTimeout: c.settings.LockTimeout, Session: c.tx.guard.Session, User: c.acting.current, SessionUser: c.acting.session,
 		Database: c.identity.database, EndSessions: c.endSessions, CheckSetting: settings.Check, SuperuserSetting: settings.ForSuperusers,
+	}
+	if s := c.within; s != nil {
+		deps.SearchPath, deps.User = append([]string{s.name}, deps.SearchPath...), s.owner
 	}
 	if deps.OneTransaction = !c.deps.Shared; c.deps.Shared {
 		deps.CreateRange = c.deps.Router.CreateRange

@@ -464,9 +464,6 @@ func (p *parser) createSchema(pos ast.Pos) ast.Statement {
 
 // schemaElements reads the objects that CREATE SCHEMA makes.
 func (p *parser) schemaElements(c *ast.CreateSchema) {
-	if p.isWord(kw.Create) || p.isWord(kw.Grant) {
-		p.notYet(p.here(), "CREATE SCHEMA with the objects in it", "Create them in statements of their own.")
-	}
 	for p.err == nil && (p.isWord(kw.Create) || p.isWord(kw.Grant)) {
 		st := p.utility()
 		switch st.(type) {
