@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -184,5 +185,28 @@ func TestAbandonedChange(t *testing.T) {
 	}
 	if findings := s.verify(); findings != "" {
 		t.Fatal(findings)
+	}
+}
+
+// Goal: of two processes that detach one partition at the same time one succeeds, and the other says that it is none. Method: two catalogs, again
+// and again; the later one has found the partition before the first one closed the tables.
+func TestPartitionDetachedByTwo(t *testing.T) {
+	opts := catalog.Options{Shared: true, Lease: time.Second, PollInterval: 10 * time.Millisecond}
+	s := newServer(t, opts)
+	other := &server{t: t, db: s.db, catalog: s.open(opts), chunk: s.chunk}
+	a, b := s.session(), other.session()
+	a.exec("create table p (a int) partition by list (a); create table p1 (a int)")
+	for range 5 {
+		if got := a.exec("alter table p attach partition p1 for values in (1)"); strings.Contains(got, "ERROR") {
+			t.Fatal(got)
+		}
+		const detach = "alter table p detach partition p1"
+		first := make(chan string)
+		go func() { first <- a.exec(detach) }()
+		results := []string{b.exec(detach), <-first}
+		slices.Sort(results)
+		if results[0] != "ALTER TABLE\n" || !strings.Contains(results[1], "is not a partition of relation") {
+			t.Fatalf("%q", results)
+		}
 	}
 }

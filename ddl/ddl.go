@@ -293,7 +293,15 @@ func attemptAlone(ctx context.Context, d *Deps, begin beginChange, f func(r *run
 		return "", err
 	}
 	defer r.over()
-	defer r.guard.Done(ctx, 0, nil) // After a panic, too, others must be able to change the schema; a commit has ended it before.
+	// After a panic, too, others must be able to change the schema, and garbage collection must not wait for the transaction; a commit has
+	// ended both before.
+	defer r.guard.Done(ctx, 0, nil)
+	committing := false
+	defer func() {
+		if r.txn != nil && !committing {
+			_ = r.txn.Rollback(ctx) // Its writes have not left this process.
+		}
+	}()
 	if err = r.begin(ctx); err == nil {
 		tag, err = f(r)
 	}
@@ -301,11 +309,9 @@ func attemptAlone(ctx context.Context, d *Deps, begin beginChange, f func(r *run
 		err = r.endTemporary(ctx)
 	}
 	if err != nil {
-		if r.txn != nil {
-			_ = r.txn.Rollback(ctx) // Its writes have not left this process.
-		}
 		return "", err
 	}
+	committing = true
 	_, err = r.guard.Commit(ctx)
 	return tag, err
 }

@@ -401,6 +401,14 @@ func (r *run) requireWithin(ctx context.Context, t, parent *catalog.TableDescrip
 	})
 }
 
+func isPartitionOf(t, parent *catalog.TableDescriptor) bool {
+	return t.IsPartition() && t.PartitionOf.Parent == parent.ID
+}
+
+func notPartition(t, parent *catalog.TableDescriptor) error {
+	return pgerror.New(pgerror.UndefinedTable, "relation %q is not a partition of relation %q", t.Name, parent.Name)
+}
+
 // detachPartition is ALTER TABLE … DETACH PARTITION.
 func (r *run) detachPartition(ctx context.Context, parent *catalog.TableDescriptor, n *ast.TableCommand) error {
 	if !parent.IsPartitioned() {
@@ -419,8 +427,8 @@ func (r *run) detachPartition(ctx context.Context, parent *catalog.TableDescript
 		return pgerror.New(pgerror.ActiveSQLTransaction, "ALTER TABLE ... DETACH CONCURRENTLY cannot run inside a transaction block")
 	case n.Mode == "CONCURRENTLY" && s.rest() != nil:
 		return pgerror.New(pgerror.ObjectNotInPrerequisite, "cannot detach partitions concurrently when a default partition exists")
-	case !t.IsPartition() || t.PartitionOf.Parent != parent.ID:
-		return pgerror.New(pgerror.UndefinedTable, "relation %q is not a partition of relation %q", t.Name, parent.Name)
+	case !isPartitionOf(t, parent):
+		return notPartition(t, parent)
 	case n.Mode == "FINALIZE":
 		return pgerror.New(pgerror.ObjectNotInPrerequisite, "partition %q of %q is not pending detach", t.Name, parent.Name)
 	}
@@ -444,8 +452,12 @@ func (r *run) detachPartition(ctx context.Context, parent *catalog.TableDescript
 			return err
 		}
 	}
+	was := t
 	if t, err = r.r.RelationByID(ctx, t.ID); err != nil {
 		return err
+	}
+	if t == nil || !isPartitionOf(t, parent) { // Another process has detached or dropped it before the tables were closed.
+		return notPartition(was, parent)
 	}
 	if err := r.requireUnreferenced(ctx, t); err != nil {
 		return err

@@ -231,13 +231,7 @@ func byFunction(s *expr.Cast) bool {
 }
 
 // collation is the name of a type's collation, with its schema unless the search path finds it.
-func (w *ruleText) collation(t types.Type) string {
-	written := t.Coll.Written()
-	if found := catalog.FindCollation(w.r, "", t.Coll.String()); found != nil && found.Written() == written {
-		return keyword.QuoteIdent(t.Coll.String())
-	}
-	return written
-}
+func (w *ruleText) collation(t types.Type) string { return catalog.WrittenCollation(w.r, t.Coll) }
 
 // coercion writes x::t.
 func (w *ruleText) coercion(x expr.Scalar, t types.Type, parent expr.Scalar) {

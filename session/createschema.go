@@ -12,7 +12,7 @@ import (
 const invalidSchemaDefinition = pgerror.Code("42P15")
 
 // createSchema is CREATE SCHEMA with the objects in it. Its statements share a transaction; they find and create what they name without a schema in the
-// new one, and what they create belongs to its owner. Their order is PostgreSQL's (transformCreateSchemaStmtElements): by kinds, as written within one.
+// new one, and what they create belongs to its owner. Their order is PostgreSQL's: by kinds, as written within one.
 func (c *schemaCommands) createSchema(ctx context.Context, n *ast.CreateSchema, w ResultWriter) (Tag, error) {
 	if n.IfNotExists {
 		return Tag{}, pgerror.New(pgerror.FeatureNotSupported, "CREATE SCHEMA IF NOT EXISTS cannot include schema elements")
