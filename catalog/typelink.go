@@ -63,28 +63,41 @@ func (w *withTemporary) link() {
 	}
 }
 
-// complete gives the types of a relation's columns their definitions.
+// complete gives the types of a relation's columns, and of the expressions of its indexes, their definitions.
 func (l *linker) complete(id uint64) {
 	t := l.relations[id]
-	if t == nil || l.begun[id] || !slices.ContainsFunc(t.Columns, func(c ColumnDescriptor) bool { return c.Type.OID >= types.FirstUserOID }) {
+	if t == nil || l.begun[id] || !slices.ContainsFunc(columnLists(t), func(list []ColumnDescriptor) bool {
+		return slices.ContainsFunc(list, func(c ColumnDescriptor) bool { return c.Type.OID >= types.FirstUserOID })
+	}) {
 		return
 	}
 	l.begun[id] = true
 	changed := t
-	for i := range t.Columns {
-		typ := t.Columns[i].Type
-		want := l.typ(typ)
-		if want == typ {
-			continue
+	for i, list := range columnLists(t) {
+		for j := range list {
+			typ := list[j].Type
+			want := l.typ(typ)
+			if want == typ {
+				continue
+			}
+			if changed == t {
+				changed = t.Clone()
+			}
+			columnLists(changed)[i][j].Type = want
 		}
-		if changed == t {
-			changed = t.Clone()
-		}
-		changed.Columns[i].Type = want
 	}
 	if changed != t {
 		l.replace(changed)
 	}
+}
+
+// columnLists are the columns of a relation, the expressions of its indexes, and those of the indexes that are being built.
+func columnLists(t *TableDescriptor) [][]ColumnDescriptor {
+	lists := [][]ColumnDescriptor{t.Columns, t.Computed}
+	for i := range t.Builds {
+		lists = append(lists, t.Builds[i].Computed)
+	}
+	return lists
 }
 
 // typ returns a type with its definition, if it is not one that is being defined.

@@ -210,3 +210,20 @@ func TestPartitionDetachedByTwo(t *testing.T) {
 		}
 	}
 }
+
+// Goal: an index over an expression of a user's type is maintained, and found, by a process that has read the schema from the store. Method: a second
+// catalog over the store changes the rows.
+func TestExpressionOfUserTypeIsRead(t *testing.T) {
+	s := newServer(t, catalog.Options{})
+	s.session().exec(`create type mood as enum ('ok', 'sad'); create table t (id int primary key, m mood);
+		create index on t (coalesce(m, 'ok')); insert into t values (1, 'ok'), (2, null)`)
+	other := &server{t: t, db: s.db, catalog: s.open(catalog.Options{}), chunk: s.chunk}
+	c := other.session()
+	got := c.exec("update t set m = 'sad' where id = 2; alter table t add column x int; select id from t where coalesce(m, 'ok') = 'sad'")
+	if got != "UPDATE 1\nALTER TABLE\n2\n" {
+		t.Error(got)
+	}
+	if findings := other.verify(); findings != "" {
+		t.Error(findings)
+	}
+}
