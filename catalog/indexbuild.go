@@ -89,28 +89,16 @@ func (ix *IndexDescriptor) replaceColumn(from, to uint32) {
 }
 
 // FindBuild finds an index that is not complete by name; schema "" searches the path. It returns nil if there is none.
-func FindBuild(ctx context.Context, r Resolver, schema, name string) (*TableDescriptor, *IndexBuild, error) {
-	all, err := r.Relations(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	schemas := []string{schema}
-	if schema == "" {
-		schemas = Path(r)
-	}
-	for _, schema := range schemas {
-		for _, t := range all {
-			if t.Schema != schema {
-				continue
-			}
-			for i := range t.Builds {
-				if t.Builds[i].Index.Name == name {
-					return t, &t.Builds[i], nil
-				}
+func FindBuild(ctx context.Context, r Resolver, schema, name string) (found *TableDescriptor, b *IndexBuild, err error) {
+	found, err = findRelation(ctx, r, schema, func(t *TableDescriptor) bool {
+		for i := range t.Builds {
+			if t.Builds[i].Index.Name == name {
+				b = &t.Builds[i]
 			}
 		}
-	}
-	return nil, nil, nil
+		return b != nil
+	})
+	return found, b, err
 }
 
 // BuildingError says that a relation cannot be changed before the build of its index has ended.

@@ -88,10 +88,19 @@ func (t *TableDescriptor) ObserverByID(id uint64) *ObserverDescriptor {
 }
 
 // FindObserver finds an observer and its table by name; schema "" searches the path. It returns nil if there is none.
-func FindObserver(ctx context.Context, r Resolver, schema, name string) (*TableDescriptor, *ObserverDescriptor, error) {
+func FindObserver(ctx context.Context, r Resolver, schema, name string) (found *TableDescriptor, o *ObserverDescriptor, err error) {
+	found, err = findRelation(ctx, r, schema, func(t *TableDescriptor) bool {
+		o = t.ObserverNamed(name)
+		return o != nil
+	})
+	return found, o, err
+}
+
+// findRelation returns the first relation of a schema, or for "" of those of the path in their order, that has what is looked for; nil if none has.
+func findRelation(ctx context.Context, r Resolver, schema string, has func(*TableDescriptor) bool) (*TableDescriptor, error) {
 	all, err := r.Relations(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	schemas := []string{schema}
 	if schema == "" {
@@ -99,15 +108,12 @@ func FindObserver(ctx context.Context, r Resolver, schema, name string) (*TableD
 	}
 	for _, schema := range schemas {
 		for _, t := range all {
-			if t.Schema != schema {
-				continue
-			}
-			if o := t.ObserverNamed(name); o != nil {
-				return t, o, nil
+			if t.Schema == schema && has(t) {
+				return t, nil
 			}
 		}
 	}
-	return nil, nil, nil
+	return nil, nil
 }
 
 // ObserverByID finds an observer and its table by its number. It returns nil if there is none.

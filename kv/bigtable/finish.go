@@ -115,16 +115,7 @@ func finishChange(do mvcc.Finish, startTS, commitTS tso.Timestamp, own *heldLock
 // has written are committed in bulk, without a condition: the transaction has committed, so nothing but its commit can
 // have become of its locks, and the cells that are written have one value for ever.
 func (s *Shard) Commit(ctx context.Context, req *kv.CommitRequest) error {
-	if err := mvcc.ValidateKeys(req.Keys); err != nil {
-		return err
-	}
-	if err := mvcc.ValidateCommitTS(req.StartTS, req.CommitTS); err != nil {
-		return err
-	}
-	if err := s.admit(req.Ranges...); err != nil {
-		return err
-	}
-	if err := s.issued.check(ctx, req.CommitTS); err != nil {
+	if err := s.mayFinish(ctx, req.Keys, req.StartTS, req.CommitTS, req.Ranges); err != nil {
 		return err
 	}
 	if req.Primary {
@@ -205,18 +196,23 @@ func (s *Shard) Rollback(ctx context.Context, req *kv.RollbackRequest) error {
 	return f.run(ctx)
 }
 
+// mayFinish checks a request that commits or rolls back a transaction's locks.
+func (s *Shard) mayFinish(ctx context.Context, keys [][]byte, startTS, commitTS tso.Timestamp, ranges []kv.RangeRef) error {
+	if err := mvcc.ValidateKeys(keys); err != nil {
+		return err
+	}
+	if err := mvcc.ValidateCommitTS(startTS, commitTS); err != nil {
+		return err
+	}
+	if err := s.admit(ranges...); err != nil {
+		return err
+	}
+	return s.issued.check(ctx, commitTS)
+}
+
 // ResolveLock implements kv.Shard.
 func (s *Shard) ResolveLock(ctx context.Context, req *kv.ResolveLockRequest) error {
-	if err := mvcc.ValidateKeys(req.Keys); err != nil {
-		return err
-	}
-	if err := mvcc.ValidateCommitTS(req.StartTS, req.CommitTS); err != nil {
-		return err
-	}
-	if err := s.admit(req.Ranges...); err != nil {
-		return err
-	}
-	if err := s.issued.check(ctx, req.CommitTS); err != nil {
+	if err := s.mayFinish(ctx, req.Keys, req.StartTS, req.CommitTS, req.Ranges); err != nil {
 		return err
 	}
 	f := finishing{s: s, startTS: req.StartTS, commitTS: req.CommitTS, keys: req.Keys}
