@@ -180,6 +180,7 @@ func TestBeginAsOfSystemTime(t *testing.T) {
 // Goal: history is kept for as long as ALTER SYSTEM says, also after a restart, and no longer; a read below the safe
 // point is an error that names it. SHOW shows it. Method: a separate server with a short life of history.
 func TestSafePointOverSQL(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	opts := options(t.TempDir())
 	opts.GC = node.GCOptions{Interval: 20 * time.Millisecond, Lease: 2 * time.Second}
 	start := func() (*node.Node, *pgx.Conn) {

@@ -131,6 +131,7 @@ func TestConnectsToDatabase(t *testing.T) {
 // Goal: a database that sessions use is not dropped or renamed, until they end; FORCE ends them. What the database had is gone, and a new one of
 // the name has nothing of it.
 func TestDropDatabaseInUse(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	s := startSecured(t, "host all all all trust\n")
 	execAll(t, s.admin, "create database used")
 	c := s.in("used")

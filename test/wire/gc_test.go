@@ -62,6 +62,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 // ends. Method: continuous rounds of collection with a life of a second; older transactions read again after many
 // updates.
 func TestOpenTransactionHoldsTheSafePoint(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	_, open := gcServer(t)
 	conn := open()
 	execAll(t, conn, "create table held (id int primary key, n int)", "insert into held select i, 0 from generate_series(1, 20) i")
@@ -94,6 +95,7 @@ func TestOpenTransactionHoldsTheSafePoint(t *testing.T) {
 // Goal: a table that is changed continuously is collected while it is in use, without loss of its current rows. Method:
 // count collected versions by the server's metrics; compare the rows.
 func TestChurnedTableIsCollected(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	n, open := gcServer(t)
 	conn := open()
 	execAll(t, conn, "create table churned (id int primary key, n int, note text)", "create index on churned (n)",

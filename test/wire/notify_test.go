@@ -321,6 +321,7 @@ func TestNotifyDuringMessage(t *testing.T) {
 
 // Goal: idle_session_timeout, pg_terminate_backend and COPY work for a client that listens and is notified.
 func TestNotifiedConnectionEnds(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	listener, sender := open(t), connect(t, "")
 	pid := listener.pid()
 	listener.query("drop table if exists notify_copy")
