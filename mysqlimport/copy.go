@@ -12,12 +12,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/percodb/percodb/internal/loading"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/mysql"
 )
-
-// copyAttempts is how often a batch is tried if it conflicts with another.
-const copyAttempts = 10
 
 // copyAll loads batches until there are no more.
 func (i *importer) copyAll(ctx context.Context, batches <-chan *batch) error {
@@ -40,14 +38,8 @@ func (i *importer) copyAll(ctx context.Context, batches <-chan *batch) error {
 // copyBatch loads a batch in one transaction, again after a conflict. It returns false if the batch is already loaded:
 // the commit of an interrupted run may have been in flight when this run read the list of loaded batches.
 func (i *importer) copyBatch(ctx context.Context, conn *pgx.Conn, b *batch) (bool, error) {
-	var err error
-	for range copyAttempts {
-		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return i.copyRows(ctx, tx, b) })
-		if !hasCode(err, "40001", "40P01") {
-			break
-		}
-	}
-	if hasCode(err, "23505") {
+	err := loading.InTransaction(ctx, conn, func(tx pgx.Tx) error { return i.copyRows(ctx, tx, b) })
+	if loading.HasCode(err, "23505") {
 		var there bool
 		query := "SELECT EXISTS (SELECT 1 FROM percodb_import.batch WHERE job = $1 AND file = $2 AND start = $3)"
 		if err := conn.QueryRow(ctx, query, i.state.job, b.file.index, b.start).Scan(&there); err != nil || there {

@@ -31,6 +31,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/percodb/percodb/internal/loading"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/mysql"
 )
@@ -53,7 +54,7 @@ type Options struct {
 	Interval bool   // TIME becomes interval rather than time
 	TimeZone string // of TIMESTAMP if the dump does not set one; "": UTC
 	Restart  bool   // drops the tables of unfinished imports first
-	Progress Progress
+	Progress loading.Progress
 }
 
 func (o *Options) zone() string {
@@ -62,19 +63,6 @@ func (o *Options) zone() string {
 	}
 	return zoneSuffix(o.TimeZone)
 }
-
-// Progress receives the progress of an import. Calls do not overlap.
-type Progress interface {
-	// Phase begins a phase of total steps: bytes of files, or statements.
-	Phase(name string, total int64)
-	// Add reports that n more steps are done.
-	Add(n int64)
-}
-
-type discardProgress struct{}
-
-func (discardProgress) Phase(string, int64) {}
-func (discardProgress) Add(int64)           {}
 
 // table is a table of the dump.
 type table struct {
@@ -117,7 +105,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		o.Workers = 4
 	}
 	if o.Progress == nil {
-		o.Progress = discardProgress{}
+		o.Progress = loading.Discard{}
 	}
 	i := &importer{o: o}
 	i.make = i.makeTable
@@ -364,7 +352,7 @@ func (i *importer) makeTable(ctx context.Context, t *table) error {
 		_, err := tx.Exec(ctx, "INSERT INTO percodb_import.made (job, schema_name, table_name) VALUES ($1, $2, $3)", i.state.job, t.Schema, t.Name)
 		return err
 	})
-	if hasCode(err, "42P07") {
+	if loading.HasCode(err, "42P07") {
 		var other bool
 		query := "SELECT EXISTS (SELECT 1 FROM percodb_import.made WHERE schema_name = $1 AND table_name = $2)"
 		if err := i.conn.QueryRow(ctx, query, t.Schema, t.Name).Scan(&other); err == nil && other {
@@ -412,7 +400,7 @@ func (i *importer) finish(ctx context.Context) error {
 	for _, st := range steps {
 		_, err := i.conn.Exec(ctx, st.statement)
 		switch {
-		case err == nil, len(st.exists) > 0 && hasCode(err, st.exists...):
+		case err == nil, len(st.exists) > 0 && loading.HasCode(err, st.exists...):
 		case ctx.Err() != nil, i.conn.IsClosed():
 			return err
 		default:

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/percodb/percodb/internal/loading"
 	"github.com/percodb/percodb/node"
 )
 
@@ -159,7 +160,7 @@ func TestDumpling(t *testing.T) {
 	if got := s.query(t, `INSERT INTO shop."o.r" (v) VALUES ('e') RETURNING id`); got != "30001\n" {
 		t.Errorf("the next id is %q", got)
 	}
-	if _, err := s.conn.Exec(context.Background(), `INSERT INTO shop."o.r" (v) VALUES ('a')`); !hasCode(err, "23505") {
+	if _, err := s.conn.Exec(context.Background(), `INSERT INTO shop."o.r" (v) VALUES ('a')`); !loading.HasCode(err, "23505") {
 		t.Errorf("a duplicate value answers %v", err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/percodb/percodb/internal/loading"
 )
 
 // harness reads texts without a server: it creates no tables and keeps the batches.
@@ -20,7 +22,7 @@ type harness struct {
 
 func newHarness() *harness {
 	h := &harness{importer: &importer{}}
-	h.o.Progress = discardProgress{}
+	h.o.Progress = loading.Discard{}
 	h.state = &state{done: map[batchKey]bool{}, made: map[string]bool{}}
 	h.make = func(context.Context, *table) error { return nil }
 	h.mu.tables, h.mu.charsets, h.mu.schemas = map[string]*table{}, map[string]string{}, map[string]bool{}

@@ -2,13 +2,11 @@ package mysqlimport
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/percodb/percodb/internal/loading"
 	"github.com/percodb/percodb/sql/ast"
 )
 
@@ -39,7 +37,7 @@ type state struct {
 func openState(ctx context.Context, conn *pgx.Conn, job, paths string) (*state, error) {
 	st := &state{job: job, done: map[batchKey]bool{}, made: map[string]bool{}}
 	for _, q := range stateTables {
-		if _, err := conn.Exec(ctx, q); err != nil && !hasCode(err, "42P06", "42P07", "23505") { // created by another run at the same time
+		if _, err := conn.Exec(ctx, q); err != nil && !loading.HasCode(err, "42P06", "42P07", "23505") { // created by another run at the same time
 			return nil, err
 		}
 	}
@@ -96,7 +94,7 @@ func dropState(ctx context.Context, conn *pgx.Conn) error {
 // restart drops the tables of unfinished imports, and their state.
 func restart(ctx context.Context, conn *pgx.Conn) error {
 	rows, err := conn.Query(ctx, "SELECT DISTINCT schema_name, table_name FROM percodb_import.made")
-	if hasCode(err, "42P01", "3F000") {
+	if loading.HasCode(err, "42P01", "3F000") {
 		return nil
 	}
 	var names []string
@@ -107,7 +105,7 @@ func restart(ctx context.Context, conn *pgx.Conn) error {
 			return nil
 		})
 	}
-	if hasCode(err, "42P01", "3F000") {
+	if loading.HasCode(err, "42P01", "3F000") {
 		return nil
 	}
 	if err != nil {
@@ -120,10 +118,4 @@ func restart(ctx context.Context, conn *pgx.Conn) error {
 	}
 	_, err = conn.Exec(ctx, "DROP SCHEMA percodb_import CASCADE")
 	return err
-}
-
-// hasCode reports whether the server answered with one of the SQLSTATEs.
-func hasCode(err error, codes ...string) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && slices.Contains(codes, pg.Code)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/mix"
 	"github.com/percodb/percodb/bench/tpce/report"
 	"github.com/percodb/percodb/bench/tpce/run"
+	"github.com/percodb/percodb/internal/loading"
 )
 
 // StepsSchema names the form of a StepsResult in JSON.
@@ -43,7 +44,7 @@ type StepsOptions struct {
 	Run run.Options
 	// Notice receives messages about the progress, Progress the progress of loading; either may be nil.
 	Notice   func(string)
-	Progress load.Progress
+	Progress loading.Progress
 }
 
 // StepsResult is what was measured. Its JSON is one object.

@@ -159,7 +159,7 @@ func newLoadBar() *loadBar {
 	return &loadBar{out: os.Stderr}
 }
 
-// Phase implements load.Progress.
+// Phase implements loading.Progress.
 func (b *loadBar) Phase(name string, total int64) {
 	b.end()
 	if b.out == nil {
@@ -171,7 +171,7 @@ func (b *loadBar) Phase(name string, total int64) {
 		progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
 }
 
-// Add implements load.Progress. The total is an estimate, which a bar must not run beyond.
+// Add implements loading.Progress. The total is an estimate, which a bar must not run beyond.
 func (b *loadBar) Add(n int64) {
 	if b.bar == nil {
 		return

@@ -82,7 +82,9 @@ var outside = map[string][]string{
 	"internal/certs":     {"tso/rpc", "node", "cmd/percodb", "test/kill"},
 	"internal/storetest": {},
 	"internal/process":   {"bench/scale", "test/kill"},
+	"internal/loading":   {"mysqlimport", "copydb", "bench/tpce/load", "bench/scale"},
 	"mysqlimport":        {"cmd/percodb"},
+	"copydb":             {"cmd/percodb"},
 
 	"sql/pgdata/generate": {},
 }

@@ -3,21 +3,16 @@ package load
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/schema"
+	"github.com/percodb/percodb/internal/loading"
 )
-
-// copyAttempts is the maximum number of attempts at a batch that meets conflicts.
-const copyAttempts = 10
 
 // copyAll generates all batches and copies those that are not loaded.
 func copyAll(ctx context.Context, o Options, g *gen.Generator, done map[string]bool, sum *Summary) error {
@@ -102,14 +97,8 @@ func send[T any](ctx context.Context, to chan<- T, v T) error {
 // batch is already loaded: a commit of an interrupted load may have been in progress when this load read the
 // list of loaded batches.
 func copyBatch(ctx context.Context, conn *pgx.Conn, b *gen.Batch) (bool, error) {
-	var err error
-	for range copyAttempts {
-		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return copyRows(ctx, tx, b) })
-		if !hasCode(err, "40001", "40P01") {
-			break
-		}
-	}
-	if hasCode(err, "23505") {
+	err := loading.InTransaction(ctx, conn, func(tx pgx.Tx) error { return copyRows(ctx, tx, b) })
+	if loading.HasCode(err, "23505") {
 		var there bool
 		query := "SELECT EXISTS (SELECT 1 FROM " + schema.LoadTable + " WHERE batch = $1)"
 		if err := conn.QueryRow(ctx, query, b.Name).Scan(&there); err != nil || there {
@@ -140,10 +129,4 @@ func copyRows(ctx context.Context, tx pgx.Tx, b *gen.Batch) error {
 		}
 	}
 	return nil
-}
-
-// hasCode reports whether the server answered with one of the SQLSTATEs.
-func hasCode(err error, codes ...string) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && slices.Contains(codes, pg.Code)
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/schema"
+	"github.com/percodb/percodb/internal/loading"
 )
 
 // Settings determine the contents of a load. They are stored in the database.
@@ -38,14 +39,6 @@ type Settings struct {
 	CheckerIndexes bool `json:"checker_indexes,omitempty"`
 }
 
-// Progress receives the progress of a load. Calls do not overlap.
-type Progress interface {
-	// Phase begins a phase of about total steps, 0 when it has only one.
-	Phase(name string, total int64)
-	// Add reports that n more steps are done, including those that an interrupted load has done.
-	Add(n int64)
-}
-
 // Options configure a load.
 type Options struct {
 	URLs        []string // connections go to one after the other
@@ -53,15 +46,9 @@ type Options struct {
 	ForeignKeys bool
 	// CheckerIndexes are those of schema.CheckerIndexes.
 	CheckerIndexes bool
-	Workers        int      // connections; 4 if 0
-	Progress       Progress // nil: no progress
+	Workers        int              // connections; 4 if 0
+	Progress       loading.Progress // nil: no progress
 }
-
-// discardProgress is the Progress of a load without one.
-type discardProgress struct{}
-
-func (discardProgress) Phase(string, int64) {}
-func (discardProgress) Add(int64)           {}
 
 // Summary is the result of a load.
 type Summary struct {
@@ -111,7 +98,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		o.Workers = 4
 	}
 	if o.Progress == nil {
-		o.Progress = discardProgress{}
+		o.Progress = loading.Discard{}
 	}
 	conn, err := pgx.Connect(ctx, o.URLs[0])
 	if err != nil {
@@ -220,7 +207,7 @@ func dropIfEmpty(ctx context.Context, conn *pgx.Conn, t schema.Table) error {
 			return fmt.Errorf("table %s exists and has rows that are not of this program; use a database of its own", t)
 		}
 	}
-	if hasCode(err, undefinedTable) {
+	if loading.HasCode(err, undefinedTable) {
 		return nil
 	}
 	if err != nil {
@@ -241,7 +228,7 @@ func readMeta(ctx context.Context, conn *pgx.Conn) (map[string]string, error) {
 			return meta, nil
 		}
 	}
-	if hasCode(err, undefinedTable) {
+	if loading.HasCode(err, undefinedTable) {
 		return nil, nil
 	}
 	return nil, err
