@@ -285,6 +285,7 @@ func (s *Session) connect(ctx context.Context) {
 		Present: func(ctx context.Context, database uint32) (catalog.Resolver, error) {
 			return deps.Catalog.Database(database).Present(ctx)
 		}}
+	s.objects.View = &s.view
 	s.objects.ViewText, s.objects.ExprText, s.objects.UpdatesOf = s.view.ViewText, s.view.ExprText, s.view.UpdatesOf
 	s.activity.identity, s.activity.interrupts, s.activity.shown = &s.identity, s.interrupts, &s.tx.shown
 	s.notifications = notifications{

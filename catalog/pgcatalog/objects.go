@@ -28,6 +28,8 @@ type Objects struct {
 	ExprText func(ctx context.Context, r catalog.Resolver, e catalog.StoredExpr, pretty bool) (string, error)
 	// UpdatesOf is that of catalog.SystemView.
 	UpdatesOf func(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, triggers bool, column int) (catalog.Updates, error)
+	// View is what the session knows beside its catalog; nil: nothing.
+	View catalog.SystemView
 }
 
 var _ builtin.Catalog = (*Objects)(nil)

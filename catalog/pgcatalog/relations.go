@@ -105,7 +105,6 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_views":                        viewsRows,
 		"pg_catalog.pg_indexes":                      indexesRows,
 		"pg_catalog.pg_sequences":                    sequencesRows,
-		"pg_catalog.pg_stat_user_tables":             statTableRows,
 
 		"information_schema.schemata":                          schemataRows,
 		"information_schema.tables":                            infoTableRows,

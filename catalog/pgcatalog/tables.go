@@ -34,6 +34,7 @@ type systemTable struct {
 func Tables() []*catalog.TableDescriptor {
 	byName := rowsFunctions()
 	maps.Copy(byName, informationRows())
+	maps.Copy(byName, statisticsRows())
 	var all []*catalog.TableDescriptor
 	kinds := map[uint64]byte{}
 	for _, t := range parse(columnsText + informationText + ownText) {

@@ -80,20 +80,6 @@ func sequencesRows(s *scan) error {
 	})
 }
 
-func statTableRows(s *scan) error {
-	return s.each(func(t *catalog.TableDescriptor) error {
-		if t.Kind != catalog.KindTable {
-			return nil
-		}
-		stats, err := s.Stats(s.ctx, t.ID)
-		if err != nil {
-			return err
-		}
-		return s.emit(col{"relid", oid(t.OID())}, col{"schemaname", text(t.Schema)}, col{"relname", text(t.Name)},
-			col{"n_live_tup", num(int64(stats.Rows))}, col{"n_dead_tup", num(0)})
-	})
-}
-
 func schemataRows(s *scan) error {
 	names, err := s.Schemas(s.ctx)
 	if err != nil {

@@ -189,6 +189,8 @@ type Catalog interface {
 	DatabaseSize(ctx context.Context, q DatabaseQuery) (size int64, known bool, err error)
 	// SerialSequence implements pg_get_serial_sequence.
 	SerialSequence(table, column string) (string, bool, error)
+	// SystemRows calls yield with the rows of a relation of pg_catalog, which are valid during the call, and returns its columns.
+	SystemRows(ctx context.Context, relation string, yield func(types.Row) error) ([]SetColumn, error)
 }
 
 // BeginTxn makes the statement's time the transaction's: that of now(), and of 'now' on input.

@@ -233,6 +233,12 @@ func toRegclass(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 func sizeFuncs() []decl {
 	relation := func(withIndexes bool) Func {
 		return catalogFunc(func(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			if len(a) == 2 && a[1].Text() != mainFork {
+				return otherForkSize(a[1].Text())
+			}
+			if oidArg(a[0]) == 0 {
+				return types.Null, nil
+			}
 			return intDatum(c.RelationSize(env.Context(), oidArg(a[0]), withIndexes))
 		})
 	}
@@ -248,6 +254,9 @@ func sizeFuncs() []decl {
 		{sig: "pg_table_size(regclass) int8", flags: volatile, fn: relation(false)},
 		{sig: "pg_total_relation_size(regclass) int8", flags: volatile, fn: relation(true)},
 		{sig: "pg_indexes_size(regclass) int8", flags: volatile, fn: catalogFunc(func(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			if oidArg(a[0]) == 0 {
+				return types.Null, nil
+			}
 			all, err := c.RelationSize(env.Context(), oidArg(a[0]), true)
 			if err != nil {
 				return types.Null, err
@@ -266,6 +275,18 @@ func sizeFuncs() []decl {
 			return types.Text(prettySize(a[0].Decimal())), nil
 		}},
 	}
+}
+
+// mainFork is the part of a relation that has its rows.
+const mainFork = "main"
+
+// otherForkSize is the size of a part that PostgreSQL's relations have beside their rows.
+func otherForkSize(fork string) (types.Datum, error) {
+	switch fork {
+	case "fsm", "vm", "init":
+		return types.Int(0), nil
+	}
+	return types.Null, pgerror.New(pgerror.InvalidParameterValue, "invalid fork name").WithHint("Valid fork names are \"main\", \"fsm\", \"vm\", and \"init\".")
 }
 
 // The tablespaces. Everything is in pg_default.

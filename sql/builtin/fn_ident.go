@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"errors"
 	"math"
 	"strings"
 
@@ -144,6 +145,10 @@ func sizeBytes(text string) (types.Datum, error) {
 	}
 	d, err := types.ParseText(types.TNumeric, number, nil)
 	if number == "" || err != nil {
+		var pg *pgerror.Error
+		if errors.As(err, &pg) && pg.Code == pgerror.NumericValueOutOfRange {
+			return types.Null, err
+		}
 		return types.Null, invalid()
 	}
 	size := d.Decimal()

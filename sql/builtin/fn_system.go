@@ -115,11 +115,9 @@ func systemFuncs() []decl {
 		{sig: "nextval(regclass) int8", flags: volatile, fn: nextVal}, {sig: "currval(regclass) int8", flags: volatile, fn: currVal},
 		{sig: "lastval() int8", flags: volatile, fn: lastVal},
 		{sig: "setval(regclass,int8) int8", flags: volatile, fn: setVal}, {sig: "setval(regclass,int8,bool) int8", flags: volatile, fn: setVal},
-		{sig: "pg_column_size(any) int4", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return types.Int(int64(a[0].Size())), nil
-		}},
+		{sig: "pg_column_size(any) int4", flags: stable, bind: columnSize},
 	}
-	return append(out, sizeFuncs()...)
+	return append(append(out, sizeFuncs()...), serverFuncs()...)
 }
 
 func constant(d types.Datum) Func {
@@ -302,4 +300,19 @@ func terminateBackend(env *Env, a []types.Datum) (types.Datum, error) {
 	}
 	ok, err := env.Session.TerminateBackend(env.Context(), int32(a[0].Int()), timeout)
 	return types.Bool(ok), err
+}
+
+// columnSize is pg_column_size: the bytes of a value as PostgreSQL has it in memory, where that follows from the value; else as percodb has it.
+func columnSize(o *Overload) Func {
+	const lengthWord = 4
+	t := o.Args[0].Underlying()
+	return func(_ *Env, a []types.Datum) (types.Datum, error) {
+		switch info := t.Info(); {
+		case info.Len > 0:
+			return types.Int(int64(info.Len)), nil
+		case a[0].Kind() == types.KindBytes:
+			return types.Int(int64(len(a[0].Text()) + lengthWord)), nil
+		}
+		return types.Int(int64(a[0].Size())), nil
+	}
 }

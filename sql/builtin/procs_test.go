@@ -78,6 +78,9 @@ func TestProcsAreCallable(t *testing.T) {
 }
 
 // resolveForTest resolves a call with arguments of the declared types, of which polymorphic ones are integers.
+// oneRecord are functions that return one record, declared as sets of one.
+var oneRecord = map[string]bool{"pg_sequence_parameters(oid)": true}
+
 func resolveForTest(p *Proc, args []types.Type) (string, error) {
 	actual := slices.Clone(args)
 	enum := types.NewDefined(&types.Defined{OID: 100001, Array: 100002, Kind: types.Enum, Name: "mood"})
@@ -98,7 +101,7 @@ func resolveForTest(p *Proc, args []types.Type) (string, error) {
 	if _, differs := otherArgs[p.Signature]; differs {
 		actual = append(actual, actual[len(actual)-1])
 	}
-	name, set := p.Name, p.Value("proretset") == "t"
+	name, set := p.Name, p.Value("proretset") == "t" || oneRecord[p.Signature]
 	f := FuncName{Name: name, From: System | InformationSchema}
 	var o interface{ Signature() string }
 	var err error
@@ -141,7 +144,7 @@ func TestDeclaredFunctionsHaveRows(t *testing.T) {
 		}
 		o := r.o
 		for column, got := range map[string]string{
-			"prorettype": formatOID(o.Ret.OID), "proretset": boolLetter(r.set), "prokind": string(rune(r.kind)),
+			"prorettype": formatOID(o.Ret.OID), "proretset": boolLetter(r.set && !oneRecord[o.declaredSignature()]), "prokind": string(rune(r.kind)),
 		} {
 			if want := p.Value(column); got != want {
 				t.Errorf("%s: %s is %s, PostgreSQL has %s", o.declaredSignature(), column, got, want)

@@ -62,7 +62,7 @@ type setOverload struct {
 
 var setFuncs = sync.OnceValue(func() map[string][]setOverload {
 	m := map[string][]setOverload{}
-	for _, list := range [][]setDecl{seriesFuncs(), listFuncs(), explodeFuncs(), partitionFuncs(), optionFuncs(), jsonSetFuncs(), jsonPathSetFuncs(), populateSetFuncs(), rangeSetFuncs(), textSearchSetFuncs(), documentSetFuncs(), snapshotSetFuncs()} {
+	for _, list := range [][]setDecl{seriesFuncs(), listFuncs(), explodeFuncs(), partitionFuncs(), optionFuncs(), jsonSetFuncs(), jsonPathSetFuncs(), populateSetFuncs(), rangeSetFuncs(), textSearchSetFuncs(), documentSetFuncs(), snapshotSetFuncs(), serverSetFuncs()} {
 		for i := range list {
 			d := decl{sig: list[i].sig, flags: list[i].flags}
 			o := d.overload()

@@ -330,7 +330,7 @@ func geoComparisons() []decl {
 }
 
 func geoOps() []decl {
-	out := append(geoTests(), geoDistances()...)
+	out := append(append(geoTests(), geoDistances()...), closestOps()...)
 	for _, op := range "+-*/" {
 		for _, t := range []string{"point", "box", "path", "circle"} {
 			out = append(out, decl{sig: string(op) + "(" + t + ",point) " + t, fn: geoArith(t, byte(op))})

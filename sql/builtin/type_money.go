@@ -2,6 +2,8 @@ package builtin
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/percodb/percodb/sql/types"
 )
@@ -30,6 +32,7 @@ func moneyFuncs() []decl {
 	out := []decl{
 		{sig: "cash_pl(money,money) money", fn: moneyAdd(1)}, {sig: "cash_mi(money,money) money", fn: moneyAdd(-1)},
 		{sig: "cash_div_cash(money,money) float8", fn: moneyRatio},
+		{sig: "cash_words(money) text", fn: moneyWords},
 		{sig: "cashsmaller(money,money) money", fn: fn2(func(a, b types.Datum) (types.Datum, error) { return types.Int(min(a.Int(), b.Int())), nil })},
 		{sig: "cashlarger(money,money) money", fn: fn2(func(a, b types.Datum) (types.Datum, error) { return types.Int(max(a.Int(), b.Int())), nil })},
 	}
@@ -123,4 +126,68 @@ func moneyRatio(_ *Env, a []types.Datum) (types.Datum, error) {
 		return types.Null, ErrDivisionByZero()
 	}
 	return types.Float(float64(a[0].Int()) / float64(a[1].Int())), nil
+}
+
+// numberWords are the words of the numbers up to 19, tensWords those of the tens.
+var (
+	numberWords = []string{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+		"fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"}
+	tensWords  = []string{"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"}
+	powerWords = []string{"", " thousand", " million", " billion", " trillion", " quadrillion"}
+)
+
+// moneyWords is cash_words: an amount in English, as on a cheque.
+func moneyWords(_ *Env, a []types.Datum) (types.Datum, error) {
+	amount := a[0].Int()
+	value := uint64(amount)
+	text := ""
+	if amount < 0 {
+		value, text = -value, "minus "
+	}
+	cents, dollars := value%100, value/100
+	var groups []string
+	for power, rest := 0, dollars; rest > 0; power, rest = power+1, rest/1000 {
+		if group := rest % 1000; group > 0 {
+			groups = append(groups, belowThousand(group)+powerWords[power])
+		}
+	}
+	if len(groups) == 0 {
+		groups = []string{numberWords[0]}
+	}
+	slices.Reverse(groups)
+	text += strings.Join(groups, " ")
+	if dollars > 0 && dollars%1000 == 0 {
+		text += " " // PostgreSQL's text has two spaces here.
+	}
+	unit := func(n uint64, name string) string {
+		if n == 1 {
+			return " " + name
+		}
+		return " " + name + "s"
+	}
+	text += unit(dollars, "dollar") + " and " + belowThousand(cents) + unit(cents, "cent")
+	return types.Text(strings.ToUpper(text[:1]) + text[1:]), nil
+}
+
+// belowThousand returns the words of a number.
+func belowThousand(n uint64) string {
+	var words []string
+	if n >= 100 {
+		words = append(words, numberWords[n/100], "hundred")
+		if n%100 == 0 {
+			return strings.Join(words, " ")
+		}
+	}
+	switch rest := n % 100; {
+	case rest < 20:
+		if n >= 100 {
+			words = append(words, "and")
+		}
+		words = append(words, numberWords[rest])
+	case rest%10 == 0:
+		words = append(words, tensWords[rest/10])
+	default:
+		words = append(words, tensWords[rest/10], numberWords[rest%10])
+	}
+	return strings.Join(words, " ")
 }

@@ -74,3 +74,12 @@ func Fold(s string) string {
 	}
 	return s
 }
+
+// EachWord calls yield with each keyword in alphabetical order.
+func EachWord(yield func(Word) bool) {
+	for w := None + 1; w < count; w++ {
+		if !yield(w) {
+			return
+		}
+	}
+}
