@@ -694,9 +694,9 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	saved := sc.clause
 	sc.in("functions in FROM", false, false)
 	inner.in("functions in FROM", false, false)
-	b.named = false
+	b.inlined = nil
 	r, cols, err := b.tableFuncRel(inner, f, t)
-	named := b.named
+	fn := b.inlined
 	sc.clause = saved
 	if err != nil {
 		return nil, err
@@ -706,13 +706,19 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 		alias = f.Name
 	}
 	item := nsItem{alias: alias, rel: true, open: true, unlockable: "a function"}
-	if set, ok := r.(*setFuncRel); ok && !t.Ordinality && set.fn.Ret.IsRow() && set.fn.Ret.Underlying().IsComposite() {
-		item.of = set.fn.Ret.Underlying()
+	set, ok := r.(*setFuncRel)
+	if ok {
+		fn = set.fn
 	}
+	if ok && !t.Ordinality && fn.Ret.IsRow() && fn.Ret.Underlying().IsComposite() {
+		item.of = fn.Ret.Underlying()
+	}
+	records := isChanges(t.Call) || fn != nil && fn.Columns != nil
+	item.scalar = !records && !t.Ordinality
 	for i, id := range cols {
 		colName := b.cols[id].Name
 		// The column of a function that returns no records is named by its alias.
-		if set, ok := r.(*setFuncRel); i == 0 && t.Alias != "" && !named && !isChanges(t.Call) && (!ok || set.fn.Columns == nil && set.fn.Column == "") {
+		if i == 0 && t.Alias != "" && !records && (fn == nil || fn.Column == "") {
 			colName = t.Alias
 		}
 		b.cols[id].Name, b.cols[id].Table = colName, alias

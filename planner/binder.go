@@ -30,11 +30,11 @@ type binder struct {
 	names      []FoundName
 	types      []*types.Defined
 	extensions []*catalog.ExtensionDescriptor
-	named      bool        // the columns of the routine that was bound last in FROM have names of their own
-	routines   bool        // a routine of a user is called when the plan is executed
-	apart      bool        // ROWS FROM is being bound, whose functions are no queries
-	inlining   []types.OID // the functions whose bodies are being bound
-	arguments  []int       // the columns that stand for $1, … in the body that is being bound
+	inlined    *builtin.SetFunc // the function bound last in FROM if its query has taken its place; nil: none has
+	routines   bool             // a routine of a user is called when the plan is executed
+	apart      bool             // ROWS FROM is being bound, whose functions are no queries
+	inlining   []types.OID      // the functions whose bodies are being bound
+	arguments  []int            // the columns that stand for $1, … in the body that is being bound
 	depth      int
 	views      []uint64 // ids of the views being expanded
 	guards     []uint64 // ids of the tables whose policies with subqueries are being bound

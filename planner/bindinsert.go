@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
@@ -90,12 +91,8 @@ func (b *binder) bindInsert(s *ast.Insert, outer *scope) (*change, error) {
 		return nil, err
 	}
 	ib.need.Privileges |= acl.Insert
-	alias := s.Alias
-	if alias == "" {
-		alias = t.Name
-	}
-	ib.out.scan = b.newScan(target.table, alias, target.tableNeed())
-	if target.rows, err = b.seeRow(target, ib.out.scan, alias); err != nil {
+	ib.out.scan = b.newScan(target.table, cmp.Or(s.Alias, t.Name), target.tableNeed())
+	if target.rows, err = b.seeRow(target, ib.out.scan, s.Alias); err != nil {
 		return nil, err
 	}
 	if err := ib.source(); err != nil {

@@ -126,7 +126,7 @@ func (b *binder) mergeScope(s *ast.Merge, t *changeTarget, out *change, outer *s
 		}
 	}
 	sources = len(sc.items)
-	target, err := b.targetSource(t, out, alias)
+	target, err := b.targetSource(t, out, s.Alias)
 	if err != nil {
 		return nil, 0, err
 	}

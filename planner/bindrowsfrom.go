@@ -30,8 +30,10 @@ func (b *binder) rowsFrom(sc *scope, t *ast.RowsFrom) (rel, error) {
 	f := z.rel(name.Name, t.Ordinality)
 	alias := cmp.Or(t.Alias, name.Name)
 	item := nsItem{alias: alias, rel: true, open: true, unlockable: "a function"}
+	values := len(z.list) == 1 && z.list[0].Columns == nil
+	item.scalar = values && !t.Ordinality
 	for i, id := range f.cols {
-		if i == 0 && t.Alias != "" && len(z.list) == 1 && z.list[0].Columns == nil && z.list[0].Column == "" {
+		if i == 0 && t.Alias != "" && values && z.list[0].Column == "" {
 			b.cols[id].Name = t.Alias
 		}
 		b.cols[id].Table = alias

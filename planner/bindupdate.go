@@ -12,9 +12,6 @@ import (
 
 // changeScope puts the target of an UPDATE or DELETE and its other sources in sight.
 func (b *binder) changeScope(t *changeTarget, out *change, alias string, sources []ast.TableExpr, outer *scope, p acl.Privileges) (*scope, error) {
-	if alias == "" {
-		alias = t.named.Name
-	}
 	t.need.Privileges |= p
 	target, err := b.targetSource(t, out, alias)
 	if err != nil {

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/percodb/percodb/catalog"
@@ -252,7 +253,8 @@ func (b *binder) inView(l *viewLayer) func() {
 	}
 }
 
-// seeRow puts a row of the target in sight, over a scan of the table: rows, and behind them what the statement names by alias.
+// seeRow puts a row of the target in sight, over a scan of the table: rows, and behind them what the statement names by alias; "": by the name
+// of the target, with or without its schema.
 func (b *binder) seeRow(t *changeTarget, scan *scanRel, alias string) ([]nsItem, error) {
 	row := scanItem(scan, alias, true)
 	rows := []nsItem{row}
@@ -275,7 +277,10 @@ func (b *binder) seeRow(t *changeTarget, scan *scanRel, alias string) ([]nsItem,
 		}
 		rows = append(rows, row)
 	}
-	rows[len(rows)-1].alias = alias
+	named := &rows[len(rows)-1]
+	if named.alias = alias; alias == "" {
+		named.alias, named.schema = t.named.Name, t.named.Schema
+	}
 	return rows, nil
 }
 
@@ -317,12 +322,12 @@ func (b *binder) viewCondition(l *viewLayer, below nsItem) ([]expr.Scalar, error
 	return conds, nil
 }
 
-// targetSource returns the rows of the table that the target has.
+// targetSource returns the rows of the table that the target has; alias may be "".
 func (b *binder) targetSource(t *changeTarget, out *change, alias string) (rel, error) {
 	if t.table.Kind == catalog.KindView {
 		return b.viewTarget(t, out, alias)
 	}
-	out.scan = b.newScan(t.table, alias, t.tableNeed())
+	out.scan = b.newScan(t.table, cmp.Or(alias, t.named.Name), t.tableNeed())
 	if t.table.IsPartitioned() {
 		out.scan.originColumn(b)
 	}
@@ -341,7 +346,8 @@ func (b *binder) viewTarget(t *changeTarget, out *change, alias string) (rel, er
 	sc := newScope(b, nil)
 	role := b.as
 	b.as = b.tableRole(t)
-	root, err := b.view(sc, t.table, &ast.TableRef{Name: ast.TableName{Schema: t.table.Schema, Name: t.table.Name}}, alias)
+	name := cmp.Or(alias, t.named.Name)
+	root, err := b.view(sc, t.table, &ast.TableRef{Name: ast.TableName{Schema: t.table.Schema, Name: t.table.Name}}, name)
 	b.as = role
 	if err != nil {
 		return nil, err
@@ -349,7 +355,7 @@ func (b *binder) viewTarget(t *changeTarget, out *change, alias string) (rel, er
 	row := &sc.items[0]
 	row.view.Privileges = 0 // What the statement needs of the view is in the needs of the target.
 	own := &projectRel{input: root}
-	out.scan = &scanRel{table: t.table, alias: alias, need: t.tableNeed()}
+	out.scan = &scanRel{table: t.table, alias: name, need: t.tableNeed()}
 	for i := range row.cols {
 		id := b.newColumn(row.cols[i].name, t.table.Columns[i].Type)
 		own.items = append(own.items, projection{id: id, e: b.column(row.cols[i].id, 0)})

@@ -242,7 +242,7 @@ func (b *binder) inlineTable(call *builtin.RoutineCall, args []expr.Scalar) (rel
 		id := q.cols[i].id
 		out.items = append(out.items, projection{b.newColumn(columns[i].Name, columns[i].Type), b.column(id, 0)})
 	}
-	b.named = call.SetFunc().Columns != nil || r.ColumnName() != r.Name
+	b.inlined = call.SetFunc()
 	return out, outputIDs(out.items), nil
 }
 

@@ -89,6 +89,7 @@ type nsItem struct {
 	sequence      bool    // it is the row of a sequence
 	merged        bool    // it is the columns that USING merges, by an alias
 	work          bool    // the reference of a recursive term to its own query
+	scalar        bool    // it is the values of a function that returns no records: its row is the value
 	scan          *scanRel
 	query         *query                   // of a subquery or view
 	relation      *catalog.TableDescriptor // of a table or view, whose row type whole rows have; nil: none, as of a subquery

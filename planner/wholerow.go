@@ -9,8 +9,11 @@ import (
 )
 
 // wholeRow makes the row of a table in sight: of its row type, if it is that of a table or view, or of a function that returns rows of a
-// composite type; else a record with the names of the columns.
+// composite type; else a record with the names of the columns. The row of a function that returns no records is its value.
 func (it *nsItem) wholeRow(b *binder, pos int) expr.Scalar {
+	if it.scalar {
+		return it.cols[0].value(b, pos)
+	}
 	elems := make([]expr.Scalar, len(it.cols))
 	names := make([]string, len(it.cols))
 	for i := range it.cols {

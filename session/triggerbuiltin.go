@@ -6,14 +6,16 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
-// PostgreSQL's own trigger functions that keep a tsvector up to date.
+// PostgreSQL's own trigger functions: those that keep a tsvector up to date, and that which leaves out updates without a change.
 
 // The numbers of these functions in pg_proc.
 const (
+	redundantTrigger      = 1291
 	tsvectorTrigger       = 3752 // the configuration is an argument
 	tsvectorTriggerColumn = 3753 // the configuration is in a column
 )
@@ -23,9 +25,37 @@ const triggerProtocolViolated pgerror.Code = "39P01"
 
 // builtinTrigger executes a trigger with one of PostgreSQL's own functions.
 func (h *procedural) builtinTrigger(r catalog.Resolver, f *firing) (types.Datum, error) {
-	if f.trigger.Function != tsvectorTrigger && f.trigger.Function != tsvectorTriggerColumn {
-		return types.Null, pgerror.New(pgerror.UndefinedFunction, "function with OID %d does not exist", f.trigger.Function)
+	switch f.trigger.Function {
+	case redundantTrigger:
+		return f.suppressRedundant()
+	case tsvectorTrigger, tsvectorTriggerColumn:
+		return h.tsvectorTrigger(r, f)
 	}
+	return types.Null, pgerror.New(pgerror.UndefinedFunction, "function with OID %d does not exist", f.trigger.Function)
+}
+
+// suppressRedundant leaves out an update that changes nothing.
+func (f *firing) suppressRedundant() (types.Datum, error) {
+	misplaced := func(what string) error {
+		return pgerror.New(triggerProtocolViolated, "suppress_redundant_updates_trigger: must be called %s", what)
+	}
+	switch {
+	case f.event != catalog.TriggerUpdate:
+		return types.Null, misplaced("on update")
+	case !f.trigger.Before:
+		return types.Null, misplaced("before update")
+	case !f.trigger.Row:
+		return types.Null, misplaced("for each row")
+	}
+	same, err := builtin.SameImage(f.old.Record(), f.new.Record())
+	if err != nil || same {
+		return types.Null, err
+	}
+	return f.new, nil
+}
+
+// tsvectorTrigger checks a trigger that keeps a tsvector up to date, and executes it.
+func (h *procedural) tsvectorTrigger(r catalog.Resolver, f *firing) (types.Datum, error) {
 	misplaced := func(what string) error {
 		return pgerror.New(triggerProtocolViolated, "tsvector_update_trigger: must be fired %s", what)
 	}

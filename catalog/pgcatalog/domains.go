@@ -1,6 +1,8 @@
 package pgcatalog
 
 import (
+	"strings"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
@@ -84,12 +86,12 @@ func infoDomainRows(s *scan) error {
 		below := s.Types().Complete(d.Parent)
 		cols := []col{
 			{"domain_catalog", text(s.database())}, {"domain_schema", text(d.Schema)}, {"domain_name", text(d.Name)},
-			{"domain_default", optional(s.printer().valueText(d.Default, d.Type(), false))}, {"udt_catalog", text(s.database())}, {"udt_schema", text(typeSchema(below))},
+			{"domain_default", optional(s.printer().valueText(d.Default, d.Type(), false))}, {"udt_catalog", text(s.database())}, {"udt_schema", text(s.typeSchema(below))},
 			{"udt_name", text(below.Info().Name)}, {"dtd_identifier", text("1")},
 		}
-		of := append(s.collationOf(below), describeType(below)...)
+		of := append(s.collationOf(below), s.describeType(below)...)
 		switch { // The view does not call the arrays below domains so.
-		case below.Def != nil:
+		case s.typeSchema(below) != catalog.SystemSchema:
 			of = []col{{"data_type", text("USER-DEFINED")}}
 		case below.IsArray():
 			of = []col{{"data_type", text(builtin.TypeName(below))}}
@@ -128,7 +130,7 @@ func (s *scan) domainCheckRows() error {
 			return nil
 		}
 		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(d.Schema)}, col{"constraint_name", text(c.Name)},
-			col{"check_clause", text("(" + c.Expr + ")")})
+			col{"check_clause", text(strings.TrimPrefix(s.printer().domainConstraintDefinition(s.Types().Complete(d.Parent), c, false), "CHECK "))})
 	})
 }
 
@@ -138,7 +140,7 @@ func infoDomainUseRows(s *scan) error {
 		if !s.access().Owns(s.typeOwner(below)) {
 			return nil
 		}
-		return s.emit(col{"udt_catalog", text(s.database())}, col{"udt_schema", text(typeSchema(below))}, col{"udt_name", text(below.Info().Name)},
+		return s.emit(col{"udt_catalog", text(s.database())}, col{"udt_schema", text(s.typeSchema(below))}, col{"udt_name", text(below.Info().Name)},
 			col{"domain_catalog", text(s.database())}, col{"domain_schema", text(d.Schema)}, col{"domain_name", text(d.Name)})
 	})
 }

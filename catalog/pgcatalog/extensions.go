@@ -79,6 +79,19 @@ func eachInstalled(r catalog.Resolver, f func(*catalog.ExtensionDescriptor, *bui
 	return nil
 }
 
+// extensionOfType returns the installed extension that a type, or the elements of an array type, belong to; nil: none.
+func (s *scan) extensionOfType(t types.Type) *catalog.ExtensionDescriptor {
+	if elem := t.Elem(); elem.Valid() {
+		t = elem
+	}
+	for _, d := range s.Extensions().All() {
+		if e := d.Extension(); e != nil && slices.Contains(e.Types, t.OID) {
+			return d
+		}
+	}
+	return nil
+}
+
 // extensionTypeRows emits the types of installed extensions.
 func (s *scan) extensionTypeRows() error {
 	return eachInstalled(s.Resolver, func(d *catalog.ExtensionDescriptor, e *builtin.Extension) error {

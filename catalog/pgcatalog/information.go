@@ -67,9 +67,12 @@ func (s *scan) named(prefix, schema, name string) []col {
 }
 
 // typeSchema returns the schema of a type.
-func typeSchema(t types.Type) string {
+func (s *scan) typeSchema(t types.Type) string {
 	if t.Def != nil {
 		return t.Def.Schema
+	}
+	if d := s.extensionOfType(t); d != nil {
+		return d.Schema
 	}
 	return catalog.SystemSchema
 }
@@ -104,11 +107,11 @@ func userTypeRows(s *scan) error {
 func attributeInfoRows(s *scan) error {
 	return s.eachShownComposite(func(d *catalog.TypeDescriptor) error {
 		for _, f := range d.Defined().Fields {
-			cols := append(s.named("udt", d.Schema, d.Name), s.named("attribute_udt", typeSchema(f.Type), f.Type.Info().Name)...)
+			cols := append(s.named("udt", d.Schema, d.Name), s.named("attribute_udt", s.typeSchema(f.Type), f.Type.Info().Name)...)
 			cols = append(cols, col{"attribute_name", text(f.Name)}, col{"ordinal_position", num(f.ID)}, col{"dtd_identifier", text(formatNumber(f.ID))},
 				col{"is_nullable", yesNo(!domainRefusesNull(f.Type))}, col{"is_derived_reference_attribute", yesNo(false)})
 			cols = append(cols, s.collationOf(f.Type)...)
-			cols = append(cols, describeType(f.Type.Underlying())...)
+			cols = append(cols, s.describeType(f.Type.Underlying())...)
 			if err := s.emit(append(cols, col{"data_type", text(dataType(f.Type))})...); err != nil {
 				return err
 			}
@@ -143,7 +146,7 @@ func columnTypeRows(s *scan) error {
 		if !s.access().Owns(s.typeOwner(of)) {
 			return nil
 		}
-		cols := append(s.named("udt", typeSchema(of), of.Info().Name), s.named("table", t.Schema, t.Name)...)
+		cols := append(s.named("udt", s.typeSchema(of), of.Info().Name), s.named("table", t.Schema, t.Name)...)
 		return s.emit(append(cols, col{"column_name", text(c.Name)})...)
 	})
 }
@@ -306,7 +309,7 @@ func elementTypeRows(s *scan) error {
 		if e := d.typ.Elem(); e.Valid() {
 			elem = e
 		}
-		cols := append(s.named("object", d.schema, d.object), s.named("udt", typeSchema(elem), elem.Info().Name)...)
+		cols := append(s.named("object", d.schema, d.object), s.named("udt", s.typeSchema(elem), elem.Info().Name)...)
 		if d.collated {
 			cols = append(cols, s.collationOf(elem)...)
 		}

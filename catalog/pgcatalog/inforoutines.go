@@ -61,7 +61,7 @@ func routineRows(s *scan) error {
 		}
 		cols := append(s.named("specific", r.Schema(), r.specific), s.named("routine", r.Schema(), r.Name)...)
 		if r.Kind != 'p' {
-			cols = append(cols, s.named("type_udt", typeSchema(ret), ret.Info().Name)...)
+			cols = append(cols, s.named("type_udt", s.typeSchema(ret), ret.Info().Name)...)
 			cols = append(cols, col{"data_type", text(dataType(ret))}, col{"dtd_identifier", text("0")})
 		}
 		cols = append(cols, col{"parameter_style", text("GENERAL")},
@@ -98,7 +98,7 @@ func parameterRows(s *scan) error {
 	return s.eachRoutine(func(r *routine) error {
 		owns := r.owned(s)
 		for i, p := range r.Parameters() {
-			cols := append(s.named("specific", r.Schema(), r.specific), s.named("udt", typeSchema(p.Type), p.Type.Info().Name)...)
+			cols := append(s.named("specific", r.Schema(), r.specific), s.named("udt", s.typeSchema(p.Type), p.Type.Info().Name)...)
 			cols = append(cols, col{"ordinal_position", num(i + 1)}, col{"parameter_mode", text(parameterModes[p.Mode])}, col{"is_result", yesNo(false)},
 				col{"as_locator", yesNo(false)}, col{"parameter_name", optional(p.Name)}, col{"data_type", text(dataType(p.Type))},
 				col{"dtd_identifier", text(formatInt(int64(i + 1)))})

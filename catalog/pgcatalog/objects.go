@@ -226,6 +226,15 @@ func (o *Objects) IndexDefinition(id types.OID, column int, pretty bool) (string
 	return o.printer(r).keyDefinition(t, ids[column-1], pretty), true
 }
 
+// IndexKey implements builtin.Catalog.
+func (o *Objects) IndexKey(id types.OID) []int64 {
+	_, t, ix := o.index(id)
+	if ix == nil {
+		return nil
+	}
+	return indexKey(t, ix)
+}
+
 // ConstraintDefinition implements builtin.Catalog.
 func (o *Objects) ConstraintDefinition(id types.OID, pretty bool) (string, bool) {
 	r := o.Resolver()

@@ -330,6 +330,18 @@ func indexColumnIDs(ix *catalog.IndexDescriptor) []uint32 {
 	return append(ix.ElementIDs(), ix.Include...)
 }
 
+// indexKey returns the numbers of the columns of an index, 0 for expressions.
+func indexKey(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) []int64 {
+	ids := indexColumnIDs(ix)
+	key := make([]int64, len(ids))
+	for i, id := range ids {
+		if t.ColumnByID(id).Expr == nil {
+			key[i] = int64(id)
+		}
+	}
+	return key
+}
+
 func identityLetter(c *catalog.ColumnDescriptor) types.Datum {
 	switch c.Identity {
 	case "ALWAYS":
@@ -380,14 +392,10 @@ func attrdefRows(s *scan) error {
 
 func indexRows(s *scan) error {
 	return s.eachIndex(func(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
-		var keys, classes, collations, options []int64
+		var classes, collations, options []int64
+		keys := indexKey(t, ix)
 		complete := t.BuildOf(ix.OID) == nil
 		for i, id := range indexColumnIDs(ix) {
-			if t.ColumnByID(id).Expr != nil {
-				keys = append(keys, 0)
-			} else {
-				keys = append(keys, int64(id))
-			}
 			if ix.Inverted != nil || i < len(ix.Exclude) {
 				typ := t.ColumnByID(id).Type
 				classes, collations, options = append(classes, operatorClass(typ)), append(collations, collationOf(typ)), append(options, 0)

@@ -169,16 +169,12 @@ func infoColumnRows(s *scan) error {
 			return err
 		}
 		described := append(s.describeColumn(t, c), col{"is_updatable", yesNo(updates.Allow(catalog.CanReplace))})
-		return s.emit(append(described, describeType(c.Type.Underlying())...)...)
+		return s.emit(append(described, s.describeType(c.Type.Underlying())...)...)
 	})
 }
 
 func (s *scan) describeColumn(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) []col {
 	below := c.Type.Underlying()
-	udtSchema := catalog.SystemSchema
-	if below.Def != nil {
-		udtSchema = below.Def.Schema
-	}
 	isGenerated, byDefault, expression := "NEVER", optional(s.printer().defaultText(t, c, false)), types.Null
 	if c.Generated != "" {
 		isGenerated, byDefault, expression = "ALWAYS", types.Null, byDefault
@@ -186,7 +182,7 @@ func (s *scan) describeColumn(t *catalog.TableDescriptor, c *catalog.ColumnDescr
 	cols := []col{
 		{"table_catalog", text(s.database())}, {"table_schema", text(t.Schema)}, {"table_name", text(t.Name)}, {"column_name", text(c.Name)},
 		{"ordinal_position", num(c.ID)}, {"column_default", byDefault}, {"generation_expression", expression}, {"is_nullable", yesNo(!c.NotNull && !domainRefusesNull(c.Type))},
-		{"udt_catalog", text(s.database())}, {"udt_schema", text(udtSchema)}, {"udt_name", text(below.Info().Name)},
+		{"udt_catalog", text(s.database())}, {"udt_schema", text(s.typeSchema(below))}, {"udt_name", text(below.Info().Name)},
 		{"dtd_identifier", text(formatNumber(c.ID))}, {"is_self_referencing", yesNo(false)}, {"is_identity", yesNo(c.Identity != "")},
 		{"identity_generation", optional(c.Identity)}, {"is_generated", text(isGenerated)},
 		{"identity_cycle", yesNo(false)},
@@ -208,11 +204,11 @@ func (s *scan) describeColumn(t *catalog.TableDescriptor, c *catalog.ColumnDescr
 }
 
 // describeType makes the columns of information_schema.columns that follow from a type.
-func describeType(t types.Type) []col {
+func (s *scan) describeType(t types.Type) []col {
 	if t.IsArray() {
 		return []col{{"data_type", text("ARRAY")}}
 	}
-	if t.Def != nil {
+	if s.typeSchema(t) != catalog.SystemSchema {
 		return []col{{"data_type", text("USER-DEFINED")}}
 	}
 	cols := []col{{"data_type", text(t.Info().SQLName)}}
@@ -402,6 +398,6 @@ func checkConstraintRows(s *scan) error {
 			return nil
 		}
 		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(t.Schema)}, col{"constraint_name", text(c.name)},
-			col{"check_clause", text(s.printer().checkText(t, c.check, false))})
+			col{"check_clause", text(strings.TrimPrefix(s.printer().constraintDefinition(t, c, false), "CHECK "))})
 	})
 }

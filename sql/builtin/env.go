@@ -165,6 +165,8 @@ type Catalog interface {
 	PrettyExpr(text string, relation types.OID) string
 	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition, pretty leaves out what is not needed.
 	IndexDefinition(index types.OID, column int, pretty bool) (string, bool)
+	// IndexKey returns the numbers of the columns of an index, 0 for expressions; nil if there is no such index.
+	IndexKey(index types.OID) []int64
 	// Routine returns a routine of a user, nil if there is none with the OID.
 	Routine(routine types.OID) *Proc
 	ConstraintDefinition(constraint types.OID, pretty bool) (string, bool)

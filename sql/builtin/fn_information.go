@@ -2,8 +2,10 @@ package builtin
 
 import (
 	"math"
+	"slices"
 	"strings"
 
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -108,7 +110,38 @@ func informationFuncs() []decl {
 			}
 			return types.Text(l.IntervalType), nil
 		}},
+		trueType("_pg_truetypid(record,record) oid", attributeTypid, typeBasetype),
+		trueType("_pg_truetypmod(record,record) int4", attributeTypmod, typeTypmod),
+		{sig: "_pg_index_position(oid,int2) int4", flags: stable, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			if env.Catalog == nil {
+				return types.Null, nil
+			}
+			if i := slices.Index(env.Catalog.IndexKey(oidArg(a[0])), a[1].Int()); i >= 0 {
+				return types.Int(int64(i + 1)), nil
+			}
+			return types.Null, nil
+		}},
 	}
+}
+
+// The places of columns in rows of pg_attribute and pg_type.
+const (
+	attributeTypid, attributeTypmod       = 2, 8
+	typeTyptype, typeBasetype, typeTypmod = 6, 25, 26
+)
+
+// trueType declares a function of a row of pg_attribute and one of pg_type: a column of the first, or of the second if the type is a domain.
+func trueType(sig string, ofAttribute, ofDomain int) decl {
+	return decl{sig: sig, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+		attribute, typ := a[0].Record().Fields, a[1].Record().Fields
+		switch {
+		case len(attribute) <= ofAttribute || len(typ) <= ofDomain:
+			return types.Null, pgerror.New(pgerror.DatatypeMismatch, "the arguments must be rows of pg_attribute and pg_type")
+		case typ[typeTyptype].IsNull() || typ[typeTyptype].Text() != "d":
+			return attribute[ofAttribute], nil
+		}
+		return typ[ofDomain], nil
+	}}
 }
 
 func informationSets() []setDecl {

@@ -48,6 +48,12 @@ func compareImages(a, b *types.Record) (int, error) {
 	return 0, nil
 }
 
+// SameImage reports whether two records are equal as *= compares them: of the same bytes.
+func SameImage(a, b *types.Record) (bool, error) {
+	order, err := compareImages(a, b)
+	return order == 0, err
+}
+
 // compareImage compares values of a type: numbers as unsigned words, others byte by byte.
 func compareImage(x, y types.Datum, t types.Type) int {
 	switch t.KindOf() {

@@ -135,6 +135,9 @@ func parseRegtype(s string, f *Format) (Datum, error) {
 	if s == "-" {
 		return Int(0), nil
 	}
+	if id := unsupportedType(s); id != 0 {
+		return Int(int64(id)), nil
+	}
 	t, err := ParseTypeName(s, f.Names)
 	return Int(int64(t.OID)), err
 }
@@ -150,6 +153,9 @@ func appendRegtype(dst []byte, n int64, f *Format) []byte {
 		if name, ok := f.Names.TypeName(OID(n)); ok {
 			return append(dst, name...)
 		}
+	}
+	if name := unsupportedName(OID(n)); name != "" {
+		return append(dst, name...)
 	}
 	return appendInt(dst, n)
 }

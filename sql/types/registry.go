@@ -2,6 +2,7 @@ package types
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -381,8 +382,8 @@ func Lookup(name string, mods []int, arrayDims int) (Type, error) {
 		if dims := trimBrackets(name); dims > 0 {
 			return Lookup(name[:len(name)-2*dims], mods, arrayDims+dims)
 		}
-		if what, known := unsupportedTypes[name]; known {
-			return Type{}, pgerror.Unsupported("type "+what, "Use one of boolean, smallint, integer, bigint, real, "+
+		if _, known := unsupportedTypes[name]; known {
+			return Type{}, pgerror.Unsupported("type "+name, "Use one of boolean, smallint, integer, bigint, real, "+
 				"double precision, numeric, text, varchar, char, bytea, date, time, timestamp, timestamptz, interval and uuid.")
 		}
 		return Type{}, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", name)
@@ -434,7 +435,21 @@ func trimBrackets(name string) (dims int) {
 	return dims
 }
 
-// unsupportedTypes are PostgreSQL's types that percodb does not have, which an error reports.
-var unsupportedTypes = map[string]string{
-	"xml": "xml",
+// unsupportedTypes are PostgreSQL's types that percodb does not have: an error reports them, and regtype has their numbers, with which clients
+// compare those of columns.
+var unsupportedTypes = map[string]OID{"xml": 142, "xml[]": 143}
+
+// unsupportedType returns the number of such a type by its name as regtype reads it; 0: it is none.
+func unsupportedType(s string) OID {
+	return unsupportedTypes[strings.ToLower(withoutSystemSchema(strings.TrimSpace(s)))]
+}
+
+// unsupportedName returns the name of such a type; "": it is none.
+func unsupportedName(id OID) string {
+	for name, unsupported := range unsupportedTypes {
+		if unsupported == id {
+			return name
+		}
+	}
+	return ""
 }

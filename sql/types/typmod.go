@@ -172,19 +172,19 @@ func ParseTypeName(s string, names Names) (Type, error) {
 	bad := func() error {
 		return pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", strings.TrimSpace(s))
 	}
-	words, mods, dims, ok := splitTypeName(s)
+	local := withoutSystemSchema(strings.TrimSpace(s))
+	words, mods, dims, ok := splitTypeName(local)
 	if !ok || len(words) == 0 {
 		return Type{}, bad()
 	}
 	name := strings.Join(words, " ")
-	if strings.HasPrefix(strings.TrimSpace(s), `"`) {
+	if strings.HasPrefix(local, `"`) {
 		t, err := Lookup(name, mods, dims)
 		if err != nil && names != nil {
 			return definedTypeName(s, names)
 		}
 		return t, err
 	}
-	name = strings.TrimPrefix(name, "pg_catalog.")
 	switch name {
 	case "char", "character", "nchar":
 		name = "bpchar"
@@ -208,6 +208,15 @@ func ParseTypeName(s string, names Names) (Type, error) {
 		return Type{}, bad()
 	}
 	return t, err
+}
+
+// withoutSystemSchema returns a type's name without the schema pg_catalog, quoted or not.
+func withoutSystemSchema(s string) string {
+	schema, name, ok := strings.Cut(s, ".")
+	if ok && (strings.EqualFold(schema, "pg_catalog") || schema == `"pg_catalog"`) {
+		return name
+	}
+	return s
 }
 
 // definedTypeName reads the name of a user-defined type, with brackets if it is the type's arrays.
