@@ -117,6 +117,7 @@ func (sc *scope) boolean(e ast.Expr, clause string) (expr.Scalar, error) {
 }
 
 func (b *binder) toBoolean(x expr.Scalar, clause string, pos int) (expr.Scalar, error) {
+	given := x.Type()
 	x = undomain(x)
 	switch x.Type().OID {
 	case types.OIDBool:
@@ -124,7 +125,7 @@ func (b *binder) toBoolean(x expr.Scalar, clause string, pos int) (expr.Scalar, 
 	case types.OIDUnknown:
 		return b.coerce(x, types.TBool, castImplicit, pos)
 	}
-	return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type boolean, not type %s", clause, builtin.TypeName(x.Type())).At(pos)
+	return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type boolean, not type %s", clause, builtin.TypeName(given)).At(pos)
 }
 
 // literalTypes gives each kind of literal its type.
@@ -363,6 +364,9 @@ func (b *binder) distinct(l, r expr.Scalar, not bool, pos int) (expr.Scalar, err
 	}
 	if ok {
 		return &expr.IsDistinct{L: c.L, R: c.R, Class: c.Class, Not: not}, nil
+	}
+	if call, ok := eq.(*expr.Call); ok && len(call.Args) == 2 {
+		l, r = call.Args[0], call.Args[1] // an untyped NULL among them has its type
 	}
 	l, r = b.textIfUnknown(l), b.textIfUnknown(r)
 	equal, err := b.operator("=", &expr.Column{ID: -1, Typ: l.Type()}, &expr.Column{ID: -1, Ordinal: 1, Typ: r.Type()}, pos)
@@ -632,7 +636,7 @@ func (sc *scope) caseExpr(e *ast.Case) (expr.Scalar, error) {
 	values := make([]expr.Scalar, 0, len(e.Whens)+1)
 	pos := make([]int, 0, len(e.Whens)+1)
 	for _, w := range e.Whens {
-		cond, err := sc.caseCond(subject, w.Cond)
+		cond, err := sc.caseCond(subject, &w)
 		if err != nil {
 			return nil, err
 		}
@@ -666,15 +670,15 @@ func (sc *scope) caseExpr(e *ast.Case) (expr.Scalar, error) {
 	return out, nil
 }
 
-func (sc *scope) caseCond(subject expr.Scalar, cond ast.Expr) (expr.Scalar, error) {
+func (sc *scope) caseCond(subject expr.Scalar, w *ast.When) (expr.Scalar, error) {
 	if subject == nil {
-		return sc.boolean(cond, "CASE/WHEN")
+		return sc.boolean(w.Cond, "CASE/WHEN")
 	}
-	x, err := sc.expr(cond)
+	x, err := sc.expr(w.Cond)
 	if err != nil {
 		return nil, err
 	}
-	return sc.b.operator("=", expr.Clone(subject), x, startOf(cond))
+	return sc.b.operator("=", expr.Clone(subject), x, int(w.Pos))
 }
 
 // field binds (x).name: a field of a record whose shape is known, or else a call of the function of that name with the record.
@@ -705,20 +709,21 @@ func (sc *scope) fieldOf(e *ast.Field) (expr.Scalar, error) {
 		}
 		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", e.Name).At(startOf(e))
 	}
+	given := x.Type()
 	if x = undomain(x); x.Type().IsComposite() {
 		return compositeField(x, e)
 	}
 	rec, ok := x.(*expr.Record)
 	if !ok {
 		return nil, pgerror.New(pgerror.WrongObjectType,
-			"column notation .%s applied to type %s, which is not a composite type", e.Name, x.Type()).At(int(e.Pos))
+			"column notation .%s applied to type %s, which is not a composite type", e.Name, builtin.TypeName(given)).At(startOf(e.X))
 	}
 	for i := range rec.Elems {
 		if rec.FieldName(i) == e.Name {
 			return rec.Elems[i], nil
 		}
 	}
-	return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", e.Name).At(int(e.Pos))
+	return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", e.Name).At(startOf(e.X))
 }
 
 // recordFields returns the fields of a value that is an anonymous record of known shape; nil for other values.

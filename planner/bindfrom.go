@@ -211,7 +211,7 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 		b.as = 0 // Also below a view of another owner.
 	}
 	b.views = append(b.views, v.ID)
-	restore := b.withoutVariables()
+	restore := b.detached()
 	q, err := b.bindQuery(parsed, nil, true)
 	restore()
 	b.views = b.views[:len(b.views)-1]
@@ -401,6 +401,7 @@ func (b *binder) joinUsing(sc *scope, j *joinRel, t *ast.Join, names []string, f
 	left, right := openColumns(sc.items[first:middle]), openColumns(sc.items[middle:])
 	merged := nsItem{open: true}
 	taken := map[string]bool{}
+	var pairs [][2]*nsCol
 	for _, name := range names {
 		if taken[name] {
 			return pgerror.New(pgerror.DuplicateColumn, "column name \"%s\" appears more than once in USING clause", name)
@@ -414,17 +415,19 @@ func (b *binder) joinUsing(sc *scope, j *joinRel, t *ast.Join, names []string, f
 		if err != nil {
 			return err
 		}
-		lv, rv := l.value(b, int(t.Pos)), r.value(b, int(t.Pos))
-		eq, err := b.operator("=", lv, rv, int(t.Pos))
-		if err != nil {
-			return err
-		}
-		j.on = append(j.on, eq)
+		pairs = append(pairs, [2]*nsCol{l, r})
 		col, err := b.mergedColumn(t.Kind, l, r, int(t.Pos))
 		if err != nil {
 			return err
 		}
 		merged.cols = append(merged.cols, col)
+	}
+	for _, p := range pairs { // After all of them have met a common type.
+		eq, err := b.operator("=", p[0].value(b, int(t.Pos)), p[1].value(b, int(t.Pos)), int(t.Pos))
+		if err != nil {
+			return err
+		}
+		j.on = append(j.on, eq)
 	}
 	common := nsItem{alias: t.UsingAlias, rel: true, merged: true, unlockable: "a join", cols: merged.cols[:len(merged.cols):len(merged.cols)]}
 	for _, side := range [][]nsCol{left, right} {
@@ -465,7 +468,7 @@ func usingColumn(cols []nsCol, name, side string) (*nsCol, error) {
 // NULL.
 func (b *binder) mergedColumn(kind ast.JoinKind, l, r *nsCol, pos int) (nsCol, error) {
 	pair := []expr.Scalar{l.value(b, pos), r.value(b, pos)}
-	t, err := b.unify(pair, []int{pos, pos}, "JOIN/USING")
+	t, err := b.unify(pair, []int{0, 0}, "JOIN/USING")
 	if err != nil {
 		return nsCol{}, err
 	}

@@ -469,7 +469,7 @@ func (b *binder) catalogExpr(text string, scan *scanRel, bind func(*scope, ast.E
 	}
 	saved, r := b.noSlots, b.r
 	b.noSlots, b.r = true, catalog.ForStored(r)
-	defer b.withoutVariables()()
+	defer b.detached()()
 	defer func() { b.noSlots, b.r = saved, r }()
 	sc := newScope(b, nil)
 	if scan != nil {

@@ -246,7 +246,7 @@ func (l *viewLayer) column(i int) (int, string) {
 func (b *binder) inView(l *viewLayer) func() {
 	slots, as, r, views := b.noSlots, b.as, b.r, b.views
 	b.noSlots, b.as, b.r, b.views = true, l.as, catalog.ForStored(b.r), append(slices.Clip(b.views), l.view.ID)
-	restore := b.withoutVariables()
+	restore := b.detached()
 	return func() {
 		restore()
 		b.noSlots, b.as, b.r, b.views = slots, as, r, views

@@ -28,6 +28,7 @@ func (b *binder) coerce(e expr.Scalar, t types.Type, how castContext, pos int) (
 		return nil, err
 	}
 	from := e.Type()
+	given := from
 	if from == t || (from.OID == t.OID && t.Mod < 0) {
 		return e, nil
 	}
@@ -53,11 +54,11 @@ func (b *binder) coerce(e expr.Scalar, t types.Type, how castContext, pos int) (
 	if x := widenLiteral(e, t); x != nil {
 		return b.applyMod(x, t, how, pos)
 	}
-	return b.cast(e, t, how, pos)
+	return b.cast(e, given, t, how, pos)
 }
 
-// cast looks up the cast.
-func (b *binder) cast(e expr.Scalar, t types.Type, how castContext, pos int) (expr.Scalar, error) {
+// cast looks up the cast; errors name the type that e was given with, which may be a domain.
+func (b *binder) cast(e expr.Scalar, given, t types.Type, how castContext, pos int) (expr.Scalar, error) {
 	if rec, ok := e.(*expr.Record); ok && t.OID == types.OIDRecord {
 		return rec, nil
 	}
@@ -66,7 +67,7 @@ func (b *binder) cast(e expr.Scalar, t types.Type, how castContext, pos int) (ex
 	}
 	c, ok := builtin.FindCast(e.Type(), t, how)
 	if !ok {
-		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", builtin.TypeName(e.Type()), builtin.TypeName(t)).At(pos)
+		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", builtin.TypeName(given), builtin.TypeName(t)).At(pos)
 	}
 	return b.newCast(e, t, c, how), nil
 }
@@ -333,6 +334,7 @@ func (b *binder) operator(op string, l, r expr.Scalar, pos int) (expr.Scalar, er
 
 // plainOperator is operator for arguments of the default collation.
 func (b *binder) plainOperator(op string, l, r expr.Scalar, pos int) (expr.Scalar, error) {
+	given := [2]types.Type{l.Type(), r.Type()} // for errors: domains by their names
 	l, r = undomain(l), undomain(r)
 	from, op, err := b.operatorSources(op, pos)
 	if err != nil {
@@ -344,19 +346,21 @@ func (b *binder) plainOperator(op string, l, r expr.Scalar, pos int) (expr.Scala
 			return x, err
 		}
 	}
-	fn, err := from.ResolveOperator(op, l.Type(), r.Type())
+	fn, err := from.ResolveOperator(op, given[0], given[1])
 	if err != nil {
 		return nil, at(err, pos)
 	}
 	b.useExtension(fn.Use())
-	if cmp := expr.ParseCmpOp(op); cmp != 0 && fn.Args[0].IsArray() && !comparable(cmp, fn.Args[0]) {
-		return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", fn.Args[0].Elem())
+	cmp := expr.ParseCmpOp(op)
+	fails := cmp != 0 && fn.Args[0].IsArray() && !comparable(cmp, fn.Args[0])
+	if fails {
+		fn = builtin.IncomparableCall(op, fn.Args[0])
 	}
 	args := []expr.Scalar{l, r}
 	if err := b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err
 	}
-	if b.notes != nil {
+	if fails || b.notes != nil {
 		return &expr.Call{Fn: fn, Args: args}, nil
 	}
 	return expr.NewCall(fn, args), nil
@@ -434,12 +438,13 @@ func posOf(e expr.Scalar, pos int) int {
 }
 
 func (b *binder) prefixOperator(op string, x expr.Scalar, pos int) (expr.Scalar, error) {
+	given := x.Type()
 	x = undomain(x)
 	from, op, err := b.operatorSources(op, pos)
 	if err != nil {
 		return nil, err
 	}
-	fn, err := from.ResolveOperator(op, types.Type{}, x.Type())
+	fn, err := from.ResolveOperator(op, types.Type{}, given)
 	if err != nil {
 		return nil, at(err, pos)
 	}

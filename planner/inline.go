@@ -45,12 +45,11 @@ func (b *binder) within(call *builtin.RoutineCall, d *catalog.RoutineDescriptor,
 		b.stored++
 	}
 	b.inlining = append(b.inlining, call.Routine.OID)
-	defer b.withoutVariables()()
 	defer func() {
 		b.noSlots, b.as, b.r, b.arguments, b.stored = slots, as, r, args, stored
 		b.inlining = b.inlining[:len(b.inlining)-1]
 	}()
-	defer b.withoutVariables()()
+	defer b.detached()()
 	sc := newScope(b, nil)
 	sc.given = true
 	it := nsItem{alias: d.Name, rel: true, given: true, open: true}

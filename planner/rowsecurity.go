@@ -325,14 +325,14 @@ func (b *binder) policyCondition(g *guard, text string) (expr.Scalar, error) {
 		return nil, err
 	}
 	defer b.leave()
-	slots, as, trackers, limits, r := b.noSlots, b.as, b.trackers, b.limits, b.r
+	slots, as, r := b.noSlots, b.as, b.r
 	b.r = catalog.ForStored(r)
 	views := b.policyViews
-	b.noSlots, b.as, b.trackers, b.limits, b.policyViews = true, g.as, nil, nil, len(b.views)
+	b.noSlots, b.as, b.policyViews = true, g.as, len(b.views)
 	b.stored++
-	defer b.withoutVariables()()
+	defer b.detached()()
 	defer func() {
-		b.noSlots, b.as, b.trackers, b.limits, b.policyViews, b.r = slots, as, trackers, limits, views, r
+		b.noSlots, b.as, b.policyViews, b.r = slots, as, views, r
 		b.stored--
 	}()
 	x, err := b.policyExpr(e, g.row)

@@ -140,11 +140,12 @@ func (b *binder) variableStar(targets []target, e *ast.Star) ([]target, bool, er
 	return targets, true, nil
 }
 
-// withoutVariables suspends the variables while a text is bound that the catalog has, and returns what ends that.
-func (b *binder) withoutVariables() func() {
-	vars := b.opts.Variables
-	b.opts.Variables = nil
-	return func() { b.opts.Variables = vars }
+// detached suspends what the statement around has in sight while a text is bound that the catalog has: variables, and the aggregates and
+// limits that look for the scopes named in them, as those of the text count from 0 again. It returns what ends that.
+func (b *binder) detached() func() {
+	vars, trackers, limits := b.opts.Variables, b.trackers, b.limits
+	b.opts.Variables, b.trackers, b.limits = nil, nil, nil
+	return func() { b.opts.Variables, b.trackers, b.limits = vars, trackers, limits }
 }
 
 // assignedWhole replaces the value that a query computes by that of the whole whose part it is.

@@ -164,11 +164,12 @@ func (p *parser) caseExpr(pos ast.Pos) ast.Expr {
 	if !p.isWord(kw.When) {
 		c.Operand = p.expr()
 	}
-	p.expectWord(kw.When)
-	for first := true; first || p.acceptWord(kw.When); first = false {
+	for first := true; first || p.isWord(kw.When); first = false {
+		at := p.here()
+		p.expectWord(kw.When)
 		cond := p.expr()
 		p.expectWord(kw.Then)
-		c.Whens = append(c.Whens, ast.When{Cond: cond, Then: p.expr()})
+		c.Whens = append(c.Whens, ast.When{Pos: at, Cond: cond, Then: p.expr()})
 	}
 	if p.acceptWord(kw.Else) {
 		c.Else = p.expr()

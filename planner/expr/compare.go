@@ -155,7 +155,7 @@ func (c *Compare) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	case types.KindFloat:
 		return types.Bool(c.Op.holds(compareFloat(l.Float(), r.Float()))), nil
 	}
-	order, err := compareDatums(l, r, c.Class)
+	order, err := compareDatums(l, r, c.Class, c.Op == EQ || c.Op == NE)
 	return types.Bool(c.Op.holds(order)), err
 }
 
@@ -184,10 +184,10 @@ func (c *Compare) condition(ev *Context, in types.Row) (holds, null bool, err er
 }
 
 // compareDatums is types.Compare, with an error for records that cannot be compared.
-func compareDatums(l, r types.Datum, class types.Type) (int, error) {
+func compareDatums(l, r types.Datum, class types.Type, equality bool) (int, error) {
 	switch l.Kind() {
 	case types.KindRow, types.KindArray:
-		if err := types.CheckSimilar(l, r); err != nil {
+		if err := types.CheckSimilar(l, r, equality); err != nil {
 			return 0, err
 		}
 	}
@@ -265,7 +265,7 @@ func (d *IsDistinct) Eval(ev *Context, in types.Row) (types.Datum, error) {
 		}
 		distinct = equal.IsNull() || !equal.Bool()
 	default:
-		order, err := compareDatums(l, r, d.Class)
+		order, err := compareDatums(l, r, d.Class, true)
 		if err != nil {
 			return types.Null, err
 		}
@@ -345,7 +345,7 @@ func (b *Between) Eval(ev *Context, in types.Row) (types.Datum, error) {
 		return types.Null, err
 	}
 	if !x.IsNull() && !lo.IsNull() {
-		if order, err := compareDatums(x, lo, b.Class); err != nil || order < 0 {
+		if order, err := compareDatums(x, lo, b.Class, false); err != nil || order < 0 {
 			return types.Bool(b.Not), err // The upper bound is not evaluated.
 		}
 	}
@@ -354,7 +354,7 @@ func (b *Between) Eval(ev *Context, in types.Row) (types.Datum, error) {
 		return types.Null, err
 	}
 	if !hi.IsNull() {
-		if order, err := compareDatums(x, hi, b.Class); err != nil || order > 0 {
+		if order, err := compareDatums(x, hi, b.Class, false); err != nil || order > 0 {
 			return types.Bool(b.Not), err
 		}
 	}

@@ -171,7 +171,7 @@ func (m *MinMax) Eval(ev *Context, in types.Row) (types.Datum, error) {
 			best = d
 			continue
 		}
-		c, err := compareDatums(d, best, m.Typ)
+		c, err := compareDatums(d, best, m.Typ, false)
 		if err != nil {
 			return types.Null, err
 		}

@@ -63,7 +63,7 @@ func (l *InList) Eval(ev *Context, in types.Row) (types.Datum, error) {
 			null = true
 			continue
 		}
-		if order, err := compareDatums(x, d, l.Class); err != nil || order == 0 {
+		if order, err := compareDatums(x, d, l.Class, true); err != nil || order == 0 {
 			return types.Bool(!l.Not), err
 		}
 	}

@@ -241,7 +241,10 @@ type (
 )
 
 // When is one arm of a Case.
-type When struct{ Cond, Then Expr }
+type When struct {
+	Pos
+	Cond, Then Expr
+}
 
 // Syntax is the form in which a call is written, where that is not name(arguments).
 type Syntax uint8

@@ -14,8 +14,28 @@ func finder(t types.Type) func(env *Env, a, b types.Datum) (bool, error) {
 		if a.IsNull() || b.IsNull() {
 			return a.IsNull() && b.IsNull(), nil
 		}
-		return types.Equal(a, b, t), requireEqual(t)
+		return types.Equal(a, b, t), nil
 	}
+}
+
+// IncomparableCall returns an overload of a comparison of two arrays whose elements do not compare: it fails unless an array is NULL, or
+// their dimensions say that they are not equal.
+func IncomparableCall(op string, array types.Type) *Overload {
+	equality := op == "=" || op == "<>"
+	fn := func(_ *Env, a []types.Datum) (types.Datum, error) {
+		switch {
+		case !equality:
+			return types.Null, errIncomparable(array.Elem())
+		case !a[0].Array().SameDims(a[1].Array()):
+			return types.Bool(op == "<>"), nil
+		}
+		return types.Null, requireEqual(array.Elem())
+	}
+	return &Overload{Name: op, Args: []types.Type{array, array}, Ret: types.TBool, Strict: true, Fn: fn}
+}
+
+func errIncomparable(t types.Type) error {
+	return pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", TypeName(t))
 }
 
 // requireEqual returns 42883 for a type without equality.
@@ -35,6 +55,12 @@ func arrayRemove(o *Overload) Func {
 		src := a[0].Array()
 		if src.NDims() > 1 {
 			return types.Null, pgerror.New(pgerror.FeatureNotSupported, "removing elements from multidimensional arrays is not supported")
+		}
+		if len(src.Elems) == 0 {
+			return a[0], nil
+		}
+		if err := requireEqual(o.Args[1]); err != nil {
+			return types.Null, err
 		}
 		kept := make([]types.Datum, 0, len(src.Elems))
 		for _, e := range src.Elems {
@@ -58,6 +84,12 @@ func arrayReplace(o *Overload) Func {
 			return types.Null, nil
 		}
 		src := a[0].Array()
+		if len(src.Elems) == 0 {
+			return a[0], nil
+		}
+		if err := requireEqual(o.Args[1]); err != nil {
+			return types.Null, err
+		}
 		elems := append([]types.Datum{}, src.Elems...)
 		for i, e := range elems {
 			if found, err := same(env, e, a[1]); err != nil {
@@ -96,6 +128,9 @@ func arrayPosition(o *Overload) Func {
 			}
 			start = a[2].Int()
 		}
+		if err := requireEqual(o.Args[1]); err != nil {
+			return types.Null, err
+		}
 		for i := max(start-low, 0); i < int64(len(src.Elems)); i++ {
 			if found, err := same(env, src.Elems[i], a[1]); err != nil {
 				return types.Null, err
@@ -118,6 +153,12 @@ func arrayPositions(o *Overload) Func {
 			return types.Null, err
 		}
 		out := &types.Array{Elem: types.TInt4, Elems: []types.Datum{}}
+		if len(src.Elems) == 0 || a[1].IsNull() && !hasNull(src.Elems) {
+			return types.NewArray(out), nil
+		}
+		if err := requireEqual(o.Args[1]); err != nil {
+			return types.Null, err
+		}
 		for i, e := range src.Elems {
 			if found, err := same(env, e, a[1]); err != nil {
 				return types.Null, err

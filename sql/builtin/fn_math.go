@@ -442,6 +442,9 @@ func widthBucketArray(o *Overload) Func {
 				return types.Null, pgerror.New(pgerror.NullValueNotAllowed, "thresholds array must not contain NULLs")
 			}
 		}
+		if !elem.Ordered() {
+			return types.Null, errIncomparable(elem)
+		}
 		low, high := 0, len(thresholds)
 		for low < high {
 			mid := (low + high) / 2

@@ -35,6 +35,7 @@ var inRanges = []InRange{
 // ResolveInRange finds the comparison for a RANGE frame over values of one type with an offset of another, which is to be
 // coerced to the Offset of the result. Errors: 0A000 if there is none.
 func ResolveInRange(value, offset types.Type) (*InRange, error) {
+	value = sortedAs(value)
 	preferred := offset.OID
 	if preferred == types.OIDUnknown {
 		preferred = value.OID
@@ -67,6 +68,19 @@ func ResolveInRange(value, offset types.Type) (*InRange, error) {
 			TypeName(value), TypeName(offset)).WithHint("Cast the offset value to the exact intended type.")
 	}
 	return found, nil
+}
+
+// sortedAs is the type by which an index's operators would order values of a type.
+func sortedAs(t types.Type) types.Type {
+	switch t = t.Underlying(); {
+	case t.OID == types.OIDVarchar:
+		return types.TText
+	case t.OID == types.OIDCidr:
+		return types.Type{OID: types.OIDInet, Mod: -1}
+	case t.IsArray():
+		return types.Type{OID: types.OIDAnyArray, Mod: -1}
+	}
+	return t
 }
 
 func errFrameSize() error {

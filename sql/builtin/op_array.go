@@ -14,15 +14,25 @@ func arrayOps() []decl {
 		{sig: "||(anycompatiblearray,anycompatiblearray) anycompatiblearray", fn: arrayCat, flags: nonStrict},
 		{sig: "||(anycompatiblearray,anycompatible) anycompatiblearray", bind: arrayAppend, flags: nonStrict},
 		{sig: "||(anycompatible,anycompatiblearray) anycompatiblearray", bind: arrayPrepend, flags: nonStrict},
-		{sig: "@>(anyarray,anyarray) bool", fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+		{sig: "@>(anyarray,anyarray) bool", bind: ofEqualElements(func(env *Env, a []types.Datum) (types.Datum, error) {
 			return contains(env, a[0].Array(), a[1].Array())
-		}},
-		{sig: "<@(anyarray,anyarray) bool", fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+		})},
+		{sig: "<@(anyarray,anyarray) bool", bind: ofEqualElements(func(env *Env, a []types.Datum) (types.Datum, error) {
 			return contains(env, a[1].Array(), a[0].Array())
-		}},
-		{sig: "&&(anyarray,anyarray) bool", fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+		})},
+		{sig: "&&(anyarray,anyarray) bool", bind: ofEqualElements(func(env *Env, a []types.Datum) (types.Datum, error) {
 			return overlap(env, a[0].Array(), a[1].Array())
-		}},
+		})},
+	}
+}
+
+// ofEqualElements is a function of arrays that fails where their elements have no equality.
+func ofEqualElements(f Func) func(*Overload) Func {
+	return func(o *Overload) Func {
+		if err := requireEqual(o.Args[0].Elem()); err != nil {
+			return func(*Env, []types.Datum) (types.Datum, error) { return types.Null, err }
+		}
+		return f
 	}
 }
 

@@ -198,6 +198,9 @@ func commonOf(context string, ts []types.Type) (t types.Type, known bool, err er
 	if best.OID == types.OIDUnknown {
 		return types.TText, false, nil
 	}
+	if context == "CASE" {
+		context = "CASE/WHEN" // An ELSE, the first of the values, decides the type.
+	}
 	for _, t := range ts {
 		if !canCoerce(t, best) {
 			return types.Type{}, false, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s",

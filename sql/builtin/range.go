@@ -118,7 +118,7 @@ func rangeUnion(rt *types.RangeTypes, a []types.Datum, merge bool) (types.Datum,
 	case !merge && !x.overlap(rt, y) && !x.adjacent(rt, y):
 		return types.Null, pgerror.New(pgerror.DataException, "result of range union would not be contiguous")
 	}
-	return rt.FromBounds(minBound(rt, x.low(), y.low()), maxBound(rt, x.high(), y.high()))
+	return rt.FromBounds(minBound(rt, y.low(), x.low()), maxBound(rt, y.high(), x.high())) // Of equal bounds the second counts.
 }
 
 // intersect returns the ranges that are in both.

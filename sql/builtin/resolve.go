@@ -135,7 +135,8 @@ func (f FuncName) typeNamed() types.Type {
 
 // ResolveOperator finds the overload of an operator of PostgreSQL; l is the zero Type for a prefix operator.
 //
-// Errors: 42883 no operator matches, 42725 several do, 42804 a polymorphic type is not determined.
+// A domain has the operators of the type below it; errors name it. Errors: 42883 no operator matches, 42725 several do, 42804 a polymorphic
+// type is not determined.
 func ResolveOperator(op string, l, r types.Type) (*Overload, error) {
 	return System.ResolveOperator(op, l, r)
 }
@@ -145,12 +146,12 @@ func (s Sources) ResolveOperator(op string, l, r types.Type) (*Overload, error) 
 	if op == "!=" {
 		op = "<>"
 	}
-	args := []types.Type{l, r}
+	args := []types.Type{l.Underlying(), r.Underlying()}
 	if !l.Valid() {
 		args = args[1:]
 	}
 	o, ambiguous := s.chosenOperator(op, args)
-	if o != nil {
+	if o != nil && !(l.Valid() && (domainBesideRange(o, 0, l, r) || domainBesideRange(o, 1, r, l))) {
 		return o.resolved(args)
 	}
 	signature := operatorSignature(op, l, r)
@@ -163,6 +164,16 @@ func (s Sources) ResolveOperator(op string, l, r types.Type) (*Overload, error) 
 		hint = "No operator matches the given name and argument type. You might need to add an explicit type cast."
 	}
 	return nil, pgerror.New(pgerror.UndefinedFunction, "operator does not exist: %s", signature).WithHint(hint)
+}
+
+// domainBesideRange reports whether an operator's operand i, of type t, is a domain where the element of the other operand's range or
+// multirange is wanted: there a domain is not the type below it.
+func domainBesideRange(o *Overload, i int, t, other types.Type) bool {
+	if !t.IsDomain() || o.Args[i].OID != types.OIDAnyElement {
+		return false
+	}
+	ranges := other.Underlying().Ranges()
+	return ranges != nil && ranges.Sub.OID != t.OID
 }
 
 // operatorChoices remembers what chosenOperator has found for PostgreSQL's own types: the search for the operator of two types that have

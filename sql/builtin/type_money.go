@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -13,7 +14,7 @@ const moneyScale = 2
 
 func moneyOps() []decl {
 	out := []decl{
-		{sig: "+(money,money) money", fn: moneyAdd(1)}, {sig: "-(money,money) money", fn: moneyAdd(-1)},
+		{sig: "+(money,money) money", fn: fn2(moneyPlus)}, {sig: "-(money,money) money", fn: fn2(moneyMinus)},
 		{sig: "/(money,money) float8", fn: moneyRatio},
 	}
 	for _, t := range []string{"int2", "int4", "int8"} {
@@ -22,7 +23,7 @@ func moneyOps() []decl {
 	}
 	for _, t := range []string{"float4", "float8"} {
 		out = append(out, decl{sig: "*(money," + t + ") money", fn: moneyTimesFloat}, decl{sig: "*(" + t + ",money) money", fn: fn2(func(a, b types.Datum) (types.Datum, error) {
-			return moneyOfFloat(float64(b.Int()) * a.Float()), nil
+			return moneyOfFloat(float64(b.Int())*a.Float(), a.Float())
 		})}, decl{sig: "/(money," + t + ") money", fn: moneyDivFloat})
 	}
 	return out
@@ -30,7 +31,7 @@ func moneyOps() []decl {
 
 func moneyFuncs() []decl {
 	out := []decl{
-		{sig: "cash_pl(money,money) money", fn: moneyAdd(1)}, {sig: "cash_mi(money,money) money", fn: moneyAdd(-1)},
+		{sig: "cash_pl(money,money) money", fn: fn2(moneyPlus)}, {sig: "cash_mi(money,money) money", fn: fn2(moneyMinus)},
 		{sig: "cash_div_cash(money,money) float8", fn: moneyRatio},
 		{sig: "cash_words(money) text", fn: moneyWords},
 		{sig: "cashsmaller(money,money) money", fn: fn2(func(a, b types.Datum) (types.Datum, error) { return types.Int(min(a.Int(), b.Int())), nil })},
@@ -63,18 +64,18 @@ func moneyAggs() []aggDecl {
 	return []aggDecl{{sig: "sum(money) money", make: fixed(func() Accumulator { return new(moneySum) })}}
 }
 
-// moneySum implements sum(money), which wraps around as money's operators do.
+// moneySum implements sum(money).
 type moneySum struct {
 	some bool
 	n    int64
 }
 
-func (s *moneySum) Add(_ *Env, a []types.Datum) error {
+func (s *moneySum) Add(_ *Env, a []types.Datum) (err error) {
 	if !a[0].IsNull() {
 		s.some = true
-		s.n += a[0].Int()
+		s.n, err = inMoney(AddInt8(s.n, a[0].Int()))
 	}
-	return nil
+	return err
 }
 
 func (s *moneySum) Result(*Env) (types.Datum, error) {
@@ -84,41 +85,60 @@ func (s *moneySum) Result(*Env) (types.Datum, error) {
 	return types.Int(s.n), nil
 }
 
-func moneyAdd(sign int64) Func {
-	return fn2(func(a, b types.Datum) (types.Datum, error) { return types.Int(a.Int() + sign*b.Int()), nil })
+func errMoneyRange() error {
+	return pgerror.New(pgerror.NumericValueOutOfRange, "money out of range")
+}
+
+// inMoney is the result of an operation on bigints, with money's error where it is out of range.
+func inMoney(n int64, err error) (int64, error) {
+	if err != nil {
+		err = errMoneyRange()
+	}
+	return n, err
+}
+
+func moneyPlus(a, b types.Datum) (types.Datum, error) {
+	return intDatum(inMoney(AddInt8(a.Int(), b.Int())))
+}
+
+func moneyMinus(a, b types.Datum) (types.Datum, error) {
+	return intDatum(inMoney(SubInt8(a.Int(), b.Int())))
 }
 
 func moneyTimes(_ *Env, a []types.Datum) (types.Datum, error) {
-	return types.Int(a[0].Int() * a[1].Int()), nil
+	return intDatum(inMoney(MulInt8(a[0].Int(), a[1].Int())))
 }
 
 func moneyDiv(_ *Env, a []types.Datum) (types.Datum, error) {
-	switch a[1].Int() {
-	case 0:
+	if a[1].Int() == 0 {
 		return types.Null, ErrDivisionByZero()
-	case -1:
-		return types.Int(-a[0].Int()), nil
+	}
+	if a[0].Int() == math.MinInt64 && a[1].Int() == -1 {
+		return types.Null, errMoneyRange()
 	}
 	return types.Int(a[0].Int() / a[1].Int()), nil
 }
 
-// moneyOfFloat rounds hundredths, halves to even; what is no integer of 64 bits is the least one, as on PostgreSQL's processors.
-func moneyOfFloat(v float64) types.Datum {
-	if v = math.RoundToEven(v); !(v >= -0x1p63 && v < 0x1p63) {
-		return types.Int(math.MinInt64)
+// moneyOfFloat rounds hundredths, halves to even.
+func moneyOfFloat(v float64, operands ...float64) (types.Datum, error) {
+	if math.IsInf(v, 0) && !slices.ContainsFunc(operands, func(f float64) bool { return math.IsInf(f, 0) }) {
+		return types.Null, errFloatOverflow()
 	}
-	return types.Int(int64(v))
+	if v = math.RoundToEven(v); !(v >= -0x1p63 && v < 0x1p63) {
+		return types.Null, errMoneyRange()
+	}
+	return types.Int(int64(v)), nil
 }
 
 func moneyTimesFloat(_ *Env, a []types.Datum) (types.Datum, error) {
-	return moneyOfFloat(float64(a[0].Int()) * a[1].Float()), nil
+	return moneyOfFloat(float64(a[0].Int())*a[1].Float(), a[1].Float())
 }
 
 func moneyDivFloat(_ *Env, a []types.Datum) (types.Datum, error) {
 	if a[1].Float() == 0 {
 		return types.Null, ErrDivisionByZero()
 	}
-	return moneyOfFloat(float64(a[0].Int()) / a[1].Float()), nil
+	return moneyOfFloat(float64(a[0].Int())/a[1].Float(), a[1].Float())
 }
 
 func moneyRatio(_ *Env, a []types.Datum) (types.Datum, error) {

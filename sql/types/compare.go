@@ -186,21 +186,21 @@ func compareTypes(a, b Type) int {
 }
 
 // CheckSimilar returns 42804 if the comparison of two records, or of arrays of them, meets columns of different types or of
-// different number before one that decides.
-func CheckSimilar(a, b Datum) error {
+// different number before one that decides. equality says that they are compared for equality, not for order.
+func CheckSimilar(a, b Datum, equality bool) error {
 	if a.kind != b.kind {
 		return nil
 	}
 	switch a.kind {
 	case KindRow:
-		return checkSimilarRecords(a.Record(), b.Record())
+		return checkSimilarRecords(a.Record(), b.Record(), equality)
 	case KindArray:
 		x, y := a.Array(), b.Array()
 		if x.Elem.KindOf() != KindRow {
 			return nil
 		}
 		for i := 0; i < len(x.Elems) && i < len(y.Elems); i++ {
-			if err := CheckSimilar(x.Elems[i], y.Elems[i]); err != nil || compareNullable(x.Elems[i], y.Elems[i], x.Elem) != 0 {
+			if err := CheckSimilar(x.Elems[i], y.Elems[i], equality); err != nil || compareNullable(x.Elems[i], y.Elems[i], x.Elem) != 0 {
 				return err
 			}
 		}
@@ -208,16 +208,19 @@ func CheckSimilar(a, b Datum) error {
 	return nil
 }
 
-func checkSimilarRecords(a, b *Record) error {
+func checkSimilarRecords(a, b *Record, equality bool) error {
 	for i := 0; i < len(a.Fields) && i < len(b.Fields); i++ {
 		t, u := a.Types[i], b.Types[i]
 		if compareTypes(t, u) != 0 {
 			return pgerror.New(pgerror.DatatypeMismatch, "cannot compare dissimilar column types %s and %s at record column %d", t, u, i+1)
 		}
+		if !t.HasEquality() && equality {
+			return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", t)
+		}
 		if !t.HasEquality() {
 			return pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", t)
 		}
-		if err := CheckSimilar(a.Fields[i], b.Fields[i]); err != nil {
+		if err := CheckSimilar(a.Fields[i], b.Fields[i], equality); err != nil {
 			return err
 		}
 		if compareNullable(a.Fields[i], b.Fields[i], t) != 0 {

@@ -309,7 +309,7 @@ func (rt *RangeTypes) Multirange(ranges []Datum, poll func(steps int) error) (Da
 		}
 	}
 	if !slices.IsSortedFunc(ranges, rt.order) {
-		slices.SortFunc(ranges, rt.order)
+		slices.SortStableFunc(ranges, rt.order)
 	}
 	kept := ranges[:0]
 	for i, d := range ranges {
@@ -322,10 +322,14 @@ func (rt *RangeTypes) Multirange(ranges []Datum, poll func(steps int) error) (Da
 			kept = append(kept, d)
 			continue
 		}
-		if rt.CompareBounds(r.High(), last.High()) <= 0 {
-			continue
+		low, high := last.Low(), r.High()
+		if rt.CompareBounds(low, r.Low()) == 0 { // Of equal bounds the second counts.
+			low = r.Low()
 		}
-		joined, err := rt.FromBounds(last.Low(), r.High())
+		if rt.CompareBounds(last.High(), high) > 0 {
+			high = last.High()
+		}
+		joined, err := rt.FromBounds(low, high)
 		if err != nil {
 			return Null, err
 		}

@@ -177,6 +177,9 @@ func (g *gen) joinCondition(left, right *source, s *scope, equalOnly bool, depth
 	var list []*tree
 	for range 4 {
 		l, r := pick(g, left.columns), pick(g, right.columns)
+		if l.typ.unsorted || r.typ.unsorted {
+			continue
+		}
 		if l.typ == r.typ || slices.Contains(l.typ.from, r.typ.oid) {
 			list = append(list, leaf(l.name+" = "+r.name).as("expr:bool", "true"))
 			if !g.chance(20) {

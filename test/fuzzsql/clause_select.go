@@ -25,7 +25,7 @@ func (g *gen) query(w queryWants) (*tree, []column) {
 	defer func() { g.depth-- }()
 	if w.types == nil {
 		for range max(1, w.columns) {
-			w.types = append(w.types, g.likelyType())
+			w.types = append(w.types, g.sortedType(g.likelyType))
 		}
 	}
 	var columns []column
@@ -41,9 +41,9 @@ func (g *gen) query(w queryWants) (*tree, []column) {
 	defer func() { g.ctes = g.ctes[:had] }()
 	var body *tree
 	locks := false
-	if g.depth < 3 && g.chance(8) {
+	if g.depth < 3 && g.chance(8) && w.sorted() {
 		body = g.setOperation(w, columns)
-	} else if g.chance(5) && !w.anyCoarse() {
+	} else if g.chance(5) && !w.anyCoarse() && w.sorted() {
 		return seq(with, g.distinctOn(w, columns)).as(sort, ""), columns
 	} else {
 		body, locks = g.selectCore(w, columns)
@@ -66,6 +66,11 @@ func (g *gen) likelyType() *typ {
 // anyCoarse reports whether the result has types whose equal values look different.
 func (w *queryWants) anyCoarse() bool {
 	return slices.ContainsFunc(w.types, func(t *typ) bool { return t.coarse })
+}
+
+// sorted reports whether all values of the result compare.
+func (w *queryWants) sorted() bool {
+	return !slices.ContainsFunc(w.types, func(t *typ) bool { return t.unsorted })
 }
 
 // distinctOn makes SELECT DISTINCT ON with an order that is whole, so that the rows are determined.
@@ -112,7 +117,7 @@ func (g *gen) selectCore(w queryWants, columns []column) (t *tree, locks bool) {
 		}
 	}
 	distinct := &tree{}
-	if group == nil && g.chance(8) {
+	if group == nil && g.chance(8) && w.sorted() {
 		distinct = opt("DISTINCT ")
 	}
 	var lock *tree
@@ -131,9 +136,12 @@ func (g *gen) grouped(inner *scope, depth int) (items *scope, group, having *tre
 		var e *tree
 		if g.chance(75) {
 			c := pick(g, inner.columns)
+			if c.typ.unsorted && !g.chance(3) {
+				continue
+			}
 			t, e = c.typ, leaf(c.name)
 		} else {
-			t = g.anyColumnType(inner)
+			t = g.sortedColumnType(inner)
 			e = g.expr(t, inner, 1)
 			if isConstant(e) || len(e.kids) == 0 && !strings.Contains(e.text, ".") {
 				continue // a constant, which may read as a position
@@ -161,7 +169,7 @@ func (g *gen) grouped(inner *scope, depth int) (items *scope, group, having *tre
 // orderAndLimit makes ORDER BY, LIMIT and OFFSET: rows are cut off only in an order that is whole.
 func (g *gen) orderAndLimit(w queryWants) []any {
 	coarse := w.anyCoarse()
-	if w.limit == 0 && !g.chance(30) {
+	if w.limit == 0 && (!g.chance(30) || !w.sorted()) {
 		return nil
 	}
 	whole := w.limit > 0 || g.chance(60)

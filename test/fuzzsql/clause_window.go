@@ -2,6 +2,7 @@ package fuzzsql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/sql/builtin"
@@ -11,7 +12,7 @@ import (
 // exprWindow calls a window function, or an aggregate as one, where that is allowed. Its window orders rows by all columns, so that only
 // equal rows are peers: which of them gets which value is left open, and shows in no result.
 func exprWindow(g *gen, t *typ, s *scope, depth int) *tree {
-	if s == nil || !s.windows || len(s.columns) == 0 || len(s.columns) > 9 {
+	if s == nil || !s.windows || len(s.columns) == 0 || len(s.columns) > 9 || slices.ContainsFunc(s.columns, func(c column) bool { return c.typ.unsorted }) {
 		return nil
 	}
 	below := &scope{columns: s.columns, outer: s.outer}
@@ -49,7 +50,7 @@ func (g *gen) windowAggregate(t *typ, s *scope, depth int) *tree {
 	sig := pick(g, list)
 	var args []*tree
 	for _, at := range sig.Args {
-		at := argument(g, at, pick(g, scalars))
+		at := argument(g, at, g.binding())
 		if at.inexact || sig.Kind != builtin.AggregateSignature {
 			return nil
 		}

@@ -68,6 +68,11 @@ func (g *gen) anyColumnType(s *scope) *typ {
 	return g.anyType()
 }
 
+// sortedColumnType is anyColumnType of types whose values compare.
+func (g *gen) sortedColumnType(s *scope) *typ {
+	return g.sortedType(func() *typ { return g.anyColumnType(s) })
+}
+
 // exprForm makes an expression of a type, or nil if it has none.
 type exprForm func(g *gen, t *typ, s *scope, depth int) *tree
 
@@ -131,32 +136,29 @@ func exprCall(g *gen, t *typ, s *scope, depth int) *tree {
 		return nil
 	}
 	i := g.IntN(n)
-	elem := pick(g, scalars)
-	var sig *builtin.Signature
 	if i < len(list) {
-		sig = list[i]
-	} else {
-		sig = poly[i-len(list)]
-		if sig.Ret.OID == types.OIDAnyArray || sig.Ret.OID == types.OIDAnyCompatibleArray {
-			if elem = t.elem; elem == nil {
-				return nil
-			}
-		} else if elem = t; t.elem != nil {
-			return nil
-		}
+		return g.call(list[i], g.binding(), s, depth)
 	}
-	return g.call(sig, elem, s, depth)
+	sig := poly[i-len(list)]
+	b, ok := g.bindingFor(sig, t)
+	if !ok {
+		return nil
+	}
+	return g.call(sig, b, s, depth)
 }
 
 // call writes a call of a function or operator.
-func (g *gen) call(sig *builtin.Signature, elem *typ, s *scope, depth int) *tree {
+func (g *gen) call(sig *builtin.Signature, b binding, s *scope, depth int) *tree {
 	declared := sig.Args
+	if slices.ContainsFunc(declared, isRange) {
+		b.elem = byOID[rangeTypes[b.over].over]
+	}
 	for sig.Variadic && len(declared) < 5 && g.chance(50) {
 		declared = append(declared[:len(declared):len(declared)], declared[len(declared)-1])
 	}
 	args := make([]*tree, len(declared))
 	for i, at := range declared {
-		t := argument(g, at, elem)
+		t := argument(g, at, b)
 		if smallArguments[sig.Name] && t.elem == nil && (i > 0 || len(declared) == 1) {
 			args[i] = t.constant(pick(g, t.stored)).as("expr:"+t.sql, "")
 			continue
@@ -212,10 +214,16 @@ func exprCoalesce(g *gen, t *typ, s *scope, depth int) *tree {
 }
 
 func exprNullif(g *gen, t *typ, s *scope, depth int) *tree {
+	if t.unsorted && !g.chance(3) {
+		return nil
+	}
 	return seq("NULLIF(", g.expr(t, s, depth), ", ", g.expr(t, s, depth), ")")
 }
 
 func exprGreatest(g *gen, t *typ, s *scope, depth int) *tree {
+	if t.unsorted && !g.chance(3) {
+		return nil
+	}
 	return seq(pick(g, []string{"GREATEST", "LEAST"}), "(", g.exprs(t, s, depth, 1, 3), ")")
 }
 
@@ -227,7 +235,7 @@ func castFrom(g *gen, t *typ) *typ {
 	if t.oid == types.OIDText || t.oid == types.OIDVarchar || t.oid == types.OIDBPChar {
 		return g.anyType()
 	}
-	return pick(g, scalars)
+	return g.scalar()
 }
 
 func exprCast(g *gen, t *typ, s *scope, depth int) *tree {
@@ -260,7 +268,7 @@ func exprScalarSubquery(g *gen, t *typ, s *scope, depth int) *tree {
 		q, _ := g.query(queryWants{types: []*typ{t.elem}, outer: s, depth: depth, total: true})
 		return seq("ARRAY(", q, ")")
 	}
-	if g.chance(60) { // An aggregate has one row.
+	if g.chance(60) || t.unsorted { // An aggregate has one row.
 		q := g.aggregateQuery(t, s, depth)
 		if q == nil {
 			return nil
@@ -287,27 +295,26 @@ func (g *gen) aggregate(t *typ, s *scope, depth int) *tree {
 		return seq("count(*)", g.filter(s, depth))
 	}
 	var sig *builtin.Signature
-	elem := g.anyColumnType(s)
+	b := g.binding()
+	b.elem = g.anyColumnType(s)
 	switch {
 	case i < len(list):
 		sig = list[i]
 	case i < len(list)+len(g.cat.aggregates0):
 		sig = g.cat.aggregates0[i-len(list)]
-		if sig.Ret.OID == types.OIDAnyArray {
-			if elem = t.elem; elem == nil || sig.Args[0].OID == types.OIDAnyArray {
-				return nil
-			}
-		} else if elem = t; t.elem != nil {
+		var ok bool
+		if b, ok = g.bindingFor(sig, t); !ok || sig.Args[0].OID == types.OIDAnyArray {
 			return nil
 		}
 	default:
 		return nil
 	}
 	args := make([]*tree, len(sig.Args))
-	inexact := false
+	inexact, unsorted := false, false
 	for i, at := range sig.Args {
-		at := argument(g, at, elem)
+		at := argument(g, at, b)
 		inexact = inexact || at.inexact || at.oid == types.OIDInterval
+		unsorted = unsorted || at.unsorted
 		args[i] = g.expr(at, &scope{columns: s.columns, outer: s.outer}, min(depth, 2))
 	}
 	if len(args) == 0 {
@@ -315,10 +322,10 @@ func (g *gen) aggregate(t *typ, s *scope, depth int) *tree {
 	}
 	ordered := sig.OrderMatters || inexact && sig.Name != "count" && sig.Name != "min" && sig.Name != "max"
 	if ordered {
-		return seq(sig.Name, "(", joined(args), " ORDER BY ", g.orderKeys(args), ")", g.filter(s, depth))
+		return seq(sig.Name, "(", joined(args), " ORDER BY ", g.orderKeys(args, unsorted), ")", g.filter(s, depth))
 	}
 	distinct := ""
-	if g.chance(15) {
+	if g.chance(15) && !unsorted {
 		distinct = "DISTINCT "
 	}
 	return seq(sig.Name, "(", distinct, joined(args), ")", g.filter(s, depth))
@@ -327,11 +334,14 @@ func (g *gen) aggregate(t *typ, s *scope, depth int) *tree {
 func joined(list []*tree) *tree { return listOf(", ", len(list), list...) }
 
 // orderKeys order an aggregate's input whole: equal values by their looks.
-func (g *gen) orderKeys(args []*tree) *tree {
+func (g *gen) orderKeys(args []*tree, unsorted bool) *tree {
 	var keys []string
 	for _, a := range args {
 		if text := a.String(); !isConstant(a) {
-			keys = append(keys, text, "("+text+")::text")
+			if !unsorted {
+				keys = append(keys, text)
+			}
+			keys = append(keys, "("+text+")::text")
 		}
 	}
 	if len(keys) == 0 {
@@ -371,6 +381,9 @@ var specialCalls = []form{
 	{types.OIDText, []any{"substring(", types.OIDText, " from ", types.OIDInt4, " for ", types.OIDInt4, ")"}},
 	{types.OIDText, []any{"substring(", types.OIDText, ", ", types.OIDInt4, ")"}},
 	{types.OIDText, []any{"overlay(", types.OIDText, " placing ", types.OIDText, " from ", types.OIDInt4, ")"}},
+	{types.OIDText, []any{"normalize(", types.OIDText, ")"}},
+	{types.OIDText, []any{"normalize(", types.OIDText, ", NFKD)"}},
+	{types.OIDBool, []any{"(", types.OIDText, " IS NFC NORMALIZED)"}},
 	{types.OIDInt4, []any{"position(", types.OIDText, " in ", types.OIDText, ")"}},
 	{types.OIDNumeric, []any{"extract(year from ", types.OIDDate, ")"}},
 	{types.OIDNumeric, []any{"extract(dow from ", types.OIDTimestamp, ")"}},

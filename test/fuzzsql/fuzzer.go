@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"regexp"
 	"slices"
@@ -46,6 +47,8 @@ type fuzzer struct {
 type counts struct {
 	units, runs, rows, errors, timeouts int
 	explained                           map[string]int
+	// judged are the texts of the statements that were compared with PostgreSQL, by their hashes.
+	judged map[uint64]struct{}
 }
 
 // Difference is one way's answer that is not the reference's.
@@ -75,7 +78,7 @@ func (d *Difference) kind() string {
 // Run runs until the options' limits and returns the differences.
 func Run(ctx context.Context, opts Options) ([]*Difference, error) {
 	f := &fuzzer{opts: opts, start: time.Now(), told: time.Now(), conns: map[place]*conn{}, shapes: map[string]int{}}
-	f.counts.explained = map[string]int{}
+	f.counts.explained, f.counts.judged = map[string]int{}, map[uint64]struct{}{}
 	defer f.close()
 	if err := f.open(ctx); err != nil {
 		return nil, err
@@ -249,7 +252,7 @@ func (f *fuzzer) check(ctx context.Context, w *world, u *unit, only string) (*Di
 	var found *Difference
 	binary := []*outcome(nil)
 	for i, way := range ways {
-		if f.conns[way.place] == nil || u.commits && !way.commits || way.queriesOnly && !u.isQuery || only != "" && i > 0 && way.name != only {
+		if !f.runs(way, u, only) || slices.ContainsFunc(reference, isTimeout) {
 			continue
 		}
 		got := f.runUnit(ctx, f.conns[way.place], w, way, stmts)
@@ -300,12 +303,26 @@ func (f *fuzzer) alarm() string {
 	return f.opts.Alarm()
 }
 
+// runs reports whether a unit runs by a way: by all that its seed has drawn, or by one and the reference.
+func (f *fuzzer) runs(w way, u *unit, only string) bool {
+	switch {
+	case f.conns[w.place] == nil || u.commits && !w.commits || w.queriesOnly && !u.isQuery:
+		return false
+	case w.name == ways[0].name || u.commits:
+		return only == "" || only == w.name || w.name == ways[0].name
+	case only != "":
+		return w.name == only
+	}
+	return u.ways == nil || slices.Contains(u.ways, w.name)
+}
+
 // judge compares the reference, and the way of binary results, with PostgreSQL.
 func (f *fuzzer) judge(ctx context.Context, w *world, u *unit, stmts []*tree, reference, binary []*outcome) *Difference {
 	c := f.conns[judge]
-	if c == nil {
+	if c == nil || slices.ContainsFunc(reference, isTimeout) {
 		return nil
 	}
+	f.countJudged(stmts)
 	want := f.runUnit(ctx, c, w, ways[0], stmts)
 	if d := f.difference(stmts, ways[0].name, "PostgreSQL", reference, want, comparison{ordered: u.ordered, position: true, tag: true}); d != nil {
 		return d
@@ -364,7 +381,20 @@ func (f *fuzzer) difference(stmts []*tree, way, against string, got, want []*out
 	return nil
 }
 
-func isTimeout(o *outcome) bool { return o.err != nil && o.err.Code == "57014" }
+// isTimeout reports whether a statement took longer, or returned more rows, than is compared.
+func isTimeout(o *outcome) bool { return o.err != nil && o.err.Code == "57014" || o.cut }
+
+// countJudged counts statements that PostgreSQL runs, too; those that only begin and end transactions do not count.
+func (f *fuzzer) countJudged(stmts []*tree) {
+	for _, s := range stmts {
+		if len(s.kids) == 0 {
+			continue
+		}
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(s.String())) // A hash returns no error.
+		f.counts.judged[h.Sum64()] = struct{}{}
+	}
+}
 
 func (f *fuzzer) count(got []*outcome) {
 	for _, o := range got {
@@ -388,9 +418,9 @@ func (f *fuzzer) tell(last bool) {
 		explained += n
 	}
 	seconds := time.Since(f.start).Seconds()
-	fmt.Fprintf(f.opts.Progress, "seed %d: %d units, %d runs (%.0f %% with rows, %.0f %% errors), %.0f runs/s, %d timeouts, %d explained, %d differences\n",
+	fmt.Fprintf(f.opts.Progress, "seed %d: %d units, %d runs (%.0f %% with rows, %.0f %% errors), %d distinct statements compared with PostgreSQL, %.0f runs/s, %d timeouts, %d explained, %d differences\n",
 		f.seed, f.counts.units, f.counts.runs, 100*float64(f.counts.rows)/float64(max(1, f.counts.runs)), 100*float64(f.counts.errors)/float64(max(1, f.counts.runs)),
-		float64(f.counts.runs)/seconds, f.counts.timeouts, explained, len(f.found))
+		len(f.counts.judged), float64(f.counts.runs)/seconds, f.counts.timeouts, explained, len(f.found))
 	if last {
 		for _, reason := range sortedKeys(f.counts.explained) {
 			fmt.Fprintf(f.opts.Progress, "  %6d × %s\n", f.counts.explained[reason], reason)

@@ -32,9 +32,29 @@ func (g *gen) alias(prefix string) string {
 	return fmt.Sprintf("%s%d", prefix, g.names)
 }
 
-// scalar is a random type that is no array, array now and then.
+// scalar is a random type that is no array and none of a user.
+func (g *gen) scalar() *typ {
+	if g.chance(30) {
+		return pick(g, rareScalars)
+	}
+	return pick(g, scalars)
+}
+
+// sortedType is a random type whose values are sorted, mostly, as what sorts others fails.
+func (g *gen) sortedType(draw func() *typ) *typ {
+	t := draw()
+	for range 5 {
+		if !t.unsorted || g.chance(2) {
+			break
+		}
+		t = draw()
+	}
+	return t
+}
+
+// anyType is a random type, an array now and then.
 func (g *gen) anyType() *typ {
-	t := pick(g, scalars)
+	t := g.scalar()
 	if g.chance(7) {
 		t = pick(g, userTypes)
 	}

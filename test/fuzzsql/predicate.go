@@ -46,7 +46,7 @@ func predicateLogic(g *gen, s *scope, depth int) *tree {
 func predicateNot(g *gen, s *scope, depth int) *tree { return seq("(NOT ", g.boolean(s, depth), ")") }
 
 func predicateComparison(g *gen, s *scope, depth int) *tree {
-	t := g.anyColumnType(s)
+	t := g.sortedColumnType(s)
 	return g.parens(g.expr(t, s, min(depth, 1)), " "+pick(g, comparisons)+" ", g.expr(t, s, min(depth, 1)))
 }
 
@@ -66,7 +66,7 @@ func not(g *gen) string {
 }
 
 func predicateIn(g *gen, s *scope, depth int) *tree {
-	t := g.anyColumnType(s)
+	t := g.sortedColumnType(s)
 	return seq("(", g.expr(t, s, min(depth, 1)), " "+not(g)+"IN (", g.exprs(t, s, min(depth, 1), 1, 4), "))")
 }
 
@@ -74,9 +74,9 @@ func predicateInSubquery(g *gen, s *scope, depth int) *tree {
 	if g.depth >= 3 {
 		return nil
 	}
-	ts := []*typ{g.anyColumnType(s)}
+	ts := []*typ{g.sortedColumnType(s)}
 	if g.chance(20) {
-		ts = append(ts, g.anyColumnType(s))
+		ts = append(ts, g.sortedColumnType(s))
 	}
 	q, _ := g.query(queryWants{types: ts, outer: s, depth: depth})
 	if len(ts) == 2 {
@@ -97,7 +97,7 @@ func predicateExists(g *gen, s *scope, depth int) *tree {
 }
 
 func predicateBetween(g *gen, s *scope, depth int) *tree {
-	t := g.anyColumnType(s)
+	t := g.sortedColumnType(s)
 	word := pick(g, []string{"BETWEEN ", "BETWEEN ", "BETWEEN SYMMETRIC ", "NOT BETWEEN "})
 	return seq("(", g.expr(t, s, min(depth, 1)), " "+word, g.expr(t, s, 0), " AND ", g.expr(t, s, 0), ")")
 }
@@ -109,7 +109,7 @@ func predicateLike(g *gen, s *scope, depth int) *tree {
 }
 
 func predicateAny(g *gen, s *scope, depth int) *tree {
-	t := g.anyColumnType(s)
+	t := g.sortedColumnType(s)
 	if t.elem != nil {
 		return nil
 	}
@@ -117,11 +117,11 @@ func predicateAny(g *gen, s *scope, depth int) *tree {
 }
 
 func predicateDistinct(g *gen, s *scope, depth int) *tree {
-	t := g.anyColumnType(s)
+	t := g.sortedColumnType(s)
 	return seq("(", g.expr(t, s, min(depth, 1)), " IS "+not(g)+"DISTINCT FROM ", g.expr(t, s, min(depth, 1)), ")")
 }
 
 func predicateRow(g *gen, s *scope, depth int) *tree {
-	a, b := g.anyColumnType(s), g.anyColumnType(s)
+	a, b := g.sortedColumnType(s), g.sortedColumnType(s)
 	return seq("((", g.expr(a, s, 1), ", ", g.expr(b, s, 1), ") "+pick(g, comparisons)+" (", g.expr(a, s, 1), ", ", g.expr(b, s, 1), "))")
 }

@@ -1,6 +1,7 @@
 package fuzzsql
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,12 +11,12 @@ import (
 	"time"
 )
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // Limits of shrinking one difference.
 const (
 	minimiseTries = 1500
-	minimiseTime  = 40 * time.Second
+	minimiseTime  = 15 * time.Second
 )
 
 // report shrinks a difference and files it, unless one like it is filed.
@@ -175,9 +176,8 @@ func (f *fuzzer) script(w *world, past []*unit, u *unit) string {
 			fmt.Fprintf(&b, "%s;\n", set)
 		}
 	}
-	for _, d := range definitions {
-		fmt.Fprintf(&b, "%s;\n", d)
-	}
+	head := b.String()
+	b.Reset()
 	for _, t := range w.tables {
 		for _, s := range append([]*tree{t.create, t.insert}, t.indexes...) {
 			if s != nil && !s.dropped {
@@ -192,5 +192,17 @@ func (f *fuzzer) script(w *world, past []*unit, u *unit) string {
 		fmt.Fprintf(&b, "%s;\n", p.stmts)
 	}
 	fmt.Fprintf(&b, "%s;\n", u.stmts)
-	return b.String()
+	return head + definitionsOf(b.String()) + b.String()
+}
+
+// definitionsOf are those of the definitions that a script names.
+func definitionsOf(script string) string {
+	needed := ""
+	for _, d := range slices.Backward(definitions) { // A function may take a type.
+		name, _, _ := strings.Cut(strings.Fields(d)[2], "(")
+		if regexp.MustCompile(`\b` + name + `\b`).MatchString(needed + script) {
+			needed = d + ";\n" + needed
+		}
+	}
+	return needed
 }

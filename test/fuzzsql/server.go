@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	// statementTimeout is for statements, in both servers.
-	statementTimeout = 5 * time.Second
+	// statementTimeout is for statements, in both servers: what takes longer is not compared.
+	statementTimeout = 2 * time.Second
+	// mostRows are the rows of a result that is compared.
+	mostRows = 20_000
 	// answerTimeout bounds an exchange: a server that takes longer hangs.
 	answerTimeout = 25 * time.Second
 )
@@ -29,6 +31,7 @@ type outcome struct {
 	tag     string
 	err     *pgconn.PgError
 	lost    string // why there is no answer: a hang, a closed connection
+	cut     bool   // it had more than mostRows rows
 }
 
 type resultColumn struct {
@@ -164,6 +167,7 @@ func (c *conn) prepared(ctx context.Context, text string, times int) *outcome {
 			c.undeallocated = false
 		}
 		if _, err := c.pg.Prepare(ctx, "fuzz", text, nil); err != nil {
+			c.undeallocated = true // The time may have been up after it was made.
 			return o.fail(err)
 		}
 		var first *outcome
@@ -172,7 +176,7 @@ func (c *conn) prepared(ctx context.Context, text string, times int) *outcome {
 			o.fail(o.read(c.pg.ExecPrepared(ctx, "fuzz", nil, nil, formats(false))))
 			if i == 0 {
 				first = o
-			} else if o.lost == "" && compare(first, o, comparison{}) != "" {
+			} else if o.lost == "" && compare(first, o, comparison{}) != "" || o.cut {
 				break
 			}
 		}
@@ -193,6 +197,9 @@ func (o *outcome) read(r *pgconn.ResultReader) error {
 		binary = binary || f.Format == 1
 	}
 	for r.NextRow() {
+		if o.cut = len(o.rows) == mostRows; o.cut {
+			continue
+		}
 		row := make([]string, len(r.Values()))
 		raw := make([]string, len(row))
 		for i, v := range r.Values() {

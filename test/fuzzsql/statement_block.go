@@ -13,6 +13,8 @@ type unit struct {
 	isQuery bool  // a single statement that changes nothing
 	commits bool  // it leaves changes
 	ordered bool  // the order of the query's rows is determined
+	// ways are the names of the ways by which it runs beside the reference; nil: by all.
+	ways []string
 }
 
 // unitForms are the kinds of units.
@@ -32,7 +34,24 @@ func (g *gen) unit() *unit {
 	g.names, g.ctes, g.depth, g.ordered = 0, nil, 0, false
 	u := choose(g, unitForms)(g)
 	u.ordered = u.isQuery && g.ordered
+	u.ways = g.waysOf(u)
 	return u
+}
+
+// waysOf draws the ways of a unit: two, for what is gained by a fourth look at a statement is less than by the first at another. A change
+// that commits runs in every place.
+func (g *gen) waysOf(u *unit) []string {
+	if u.commits || g.chance(5) {
+		return nil
+	}
+	var fit []string
+	for _, w := range ways[1:] {
+		if u.isQuery || !w.queriesOnly {
+			fit = append(fit, w.name)
+		}
+	}
+	g.Shuffle(len(fit), func(i, j int) { fit[i], fit[j] = fit[j], fit[i] })
+	return fit[:2]
 }
 
 func single(t *tree) *unit { return &unit{stmts: listOf(";\n", 1, t), isQuery: true} }
@@ -228,7 +247,11 @@ func changeDelete(g *gen, t *table) *tree {
 	other := pick(g, g.world.tables)
 	if g.chance(20) {
 		with := &scope{columns: append(qualified("o", other.columns), s.columns...)}
-		return seq("DELETE FROM "+t.name+" USING "+other.name+" AS o WHERE ", g.boolean(with, 2), g.returning(s))
+		returning := g.returning(s)
+		if returning != nil && len(returning.kids) == 1 {
+			returning = opt(" RETURNING " + t.name + ".*") // Which of several rows of the other table a row meets is left open.
+		}
+		return seq("DELETE FROM "+t.name+" USING "+other.name+" AS o WHERE ", g.boolean(with, 2), returning)
 	}
 	return seq("DELETE FROM "+t.name, g.where(s), g.returning(s))
 }

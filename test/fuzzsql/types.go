@@ -24,13 +24,17 @@ type typ struct {
 	coarse bool
 	// inexact types have sums that depend on the order.
 	inexact bool
+	// unsorted types have no order of their values, so that what sorts or groups them fails.
+	unsorted bool
+	// geometric values are texts with floats in them.
+	geometric bool
 	// from are types that the type takes implicitly.
 	from []types.OID
 
 	elem *typ // of an array type
 }
 
-// scalars are the types; arrays of each are made of them. A new type is an entry here.
+// scalars are the types of most columns; arrays of each are made of them. A new type is an entry here or in rareScalars.
 var scalars = []*typ{
 	{oid: types.OIDBool, sql: "bool", stored: []string{"t", "f"}, bare: []string{"true", "false"}},
 	{oid: types.OIDInt2, sql: "int2", stored: []string{"0", "1", "2", "3", "-1", "7", "100", "-32768"}, literals: []string{"32767"}},
@@ -78,10 +82,10 @@ var byOID = indexTypes()
 
 func indexTypes() map[types.OID]*typ {
 	m := map[types.OID]*typ{}
-	for _, t := range append(slices.Clone(scalars), userTypes...) {
+	for _, t := range slices.Concat(scalars, rareScalars, userTypes) {
 		m[t.oid] = t
 		array := arrayOID(t)
-		m[array] = &typ{oid: array, sql: t.sql + "[]", elem: t, coarse: t.coarse}
+		m[array] = &typ{oid: array, sql: t.sql + "[]", elem: t, coarse: t.coarse, unsorted: t.unsorted, geometric: t.geometric}
 	}
 	return m
 }

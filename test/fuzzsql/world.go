@@ -137,7 +137,7 @@ func (g *gen) index(t *table, n int) *tree {
 
 // ordered reports whether indexes may have the type.
 func (t *typ) ordered() bool {
-	return t.elem == nil && t.oid != oidPair // percodb has no B-tree indexes on arrays and rows.
+	return t.elem == nil && t.oid != oidPair && !t.unsorted // percodb has no B-tree indexes on arrays and rows.
 }
 
 // inverts reports whether GIN indexes may have the type.
@@ -168,7 +168,7 @@ func (g *gen) part(t *table) *tree {
 		return nil
 	}
 	c := pick(g, t.columns)
-	if c.typ.elem != nil || g.chance(50) {
+	if !c.typ.ordered() || g.chance(50) {
 		return opt(" WHERE " + c.name + pick(g, []string{" IS NOT NULL", " IS NULL"}))
 	}
 	return opt(" WHERE " + c.name + " " + pick(g, comparisons) + " " + c.typ.constant(g.stored(c.typ)).text)
