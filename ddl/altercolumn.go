@@ -20,6 +20,9 @@ import (
 // descriptor. One that differs from row to row rewrites the table.
 func (r *run) alterAddColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.AddColumn) error {
 	def := &n.Column
+	if err := notSystemColumn(t, def.Name, def.Position()); err != nil {
+		return err
+	}
 	if t.ColumnNamed(def.Name) >= 0 {
 		if n.IfNotExists {
 			r.notice(pgerror.DuplicateColumn, "column %q of relation %q already exists, skipping", def.Name, t.Name)
@@ -169,7 +172,7 @@ func (r *run) empty(ctx context.Context, t *catalog.TableDescriptor) (bool, erro
 func mustColumn(t *catalog.TableDescriptor, name string, pos int) (int, error) {
 	ord := t.ColumnNamed(name)
 	if ord < 0 {
-		return 0, pgerror.New(pgerror.UndefinedColumn, "column %q of relation %q does not exist", name, t.Name).At(pos)
+		return 0, noColumn(t, name, "alter", pos)
 	}
 	return ord, nil
 }

@@ -52,6 +52,9 @@ func (b *builder) appendColumn(col catalog.ColumnDescriptor, pos int) error {
 	if b.t.ColumnNamed(col.Name) >= 0 {
 		return pgerror.New(pgerror.DuplicateColumn, "column %q specified more than once", col.Name).At(pos)
 	}
+	if err := notSystemColumn(b.t, col.Name, pos); err != nil {
+		return err
+	}
 	if err := requireStorable(col.Name, col.Type, pos); err != nil {
 		return err
 	}

@@ -15,11 +15,11 @@ import (
 func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.DropColumn) error {
 	ord := t.ColumnNamed(n.Name)
 	if ord < 0 {
-		if n.IfExists {
+		if n.IfExists && !catalog.IsSystemColumn(n.Name) {
 			r.noticeAbsent("column %q of relation %q does not exist, skipping", n.Name, t.Name)
 			return nil
 		}
-		return pgerror.New(pgerror.UndefinedColumn, "column %q of relation %q does not exist", n.Name, t.Name).At(n.Position())
+		return noColumn(t, n.Name, "drop", n.Position())
 	}
 	if err := r.requireNoRowKeys(ctx, t, "DROP COLUMN"); err != nil {
 		return err

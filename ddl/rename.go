@@ -74,6 +74,12 @@ func (r *run) renameInView(ctx context.Context, view, t *catalog.TableDescriptor
 
 func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.RenameColumn) error {
 	ord := t.ColumnNamed(n.From)
+	if ord < 0 && catalog.IsSystemColumn(n.From) {
+		return noColumn(t, n.From, "rename", n.Position())
+	}
+	if err := notSystemColumn(t, n.To, n.Position()); err != nil {
+		return err
+	}
 	if ord < 0 {
 		return pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", n.From).At(n.Position())
 	}

@@ -37,6 +37,7 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (Operator, erro
 		input = gatherFor(ex, input, n.Input, n.Triggers)
 	}
 	o.init(ex, input, w, n.Returning)
+	o.marks = n.OnConflict != nil && n.OnConflict.Marks
 	o.views = n.Views
 	if o.triggers = newTriggers(ex, n.Table, n.Triggers, catalog.TriggerInsert); o.triggers != nil && n.OnConflict != nil && n.OnConflict.DoUpdate {
 		o.triggers.events = append(o.triggers.events, catalog.TriggerUpdate)

@@ -18,6 +18,9 @@ type modify struct {
 	input     Operator
 	writer    *tableWriter
 	returning []expr.Scalar
+	marks     bool      // RETURNING is over rows followed by replaced
+	replaced  bool      // the row is one that ON CONFLICT has updated
+	marked    types.Row // scratch
 	out       types.Row
 	results   rowBuffer
 	at        int
@@ -198,6 +201,10 @@ func (m *modify) changed(ctx context.Context, row types.Row) error {
 	}
 	if m.returning == nil {
 		return nil
+	}
+	if m.marks {
+		m.marked = append(append(m.marked[:0], row...), types.Bool(m.replaced))
+		row = m.marked
 	}
 	if err := m.ex.evalAll(m.returning, row, m.out); err != nil {
 		return err

@@ -308,6 +308,8 @@ func (c *onConflict) update(ctx context.Context, old types.Row) error {
 	if err := c.note(ctx, c.newRow); err != nil {
 		return err
 	}
+	c.m.replaced = true
+	defer func() { c.m.replaced = false }()
 	return c.m.changed(ctx, c.newRow)
 }
 

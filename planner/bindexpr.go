@@ -223,7 +223,8 @@ func (sc *scope) binary(e *ast.Binary) (expr.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sc.b.operator(e.Op, left, right, int(e.Pos))
+	x, err := sc.b.operator(e.Op, left, right, int(e.Pos))
+	return byRowID(x), err
 }
 
 // logical binds a chain of one connective without recursion on its length.

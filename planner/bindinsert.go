@@ -500,7 +500,9 @@ func (ib *insertBinder) returning(outer *scope) error {
 		return nil
 	}
 	sc := newScope(ib.b, outer)
-	sc.items = append(sc.items, ib.target.row())
+	row := ib.target.row()
+	row.returned, row.mayReplace = catalog.TriggerInsert, ib.out.conflict != nil && ib.out.conflict.doUpdate
+	sc.items = append(sc.items, row)
 	targets, err := ib.b.returningList(sc, ib.s.Returning)
 	ib.out.returning = targets
 	return err

@@ -114,6 +114,11 @@ func (b *binder) changeClauses(sc *scope, t *changeTarget, out *change, where as
 		out.source = &filterRel{input: out.source, conds: conds}
 	}
 	if len(returning) > 0 {
+		for i := range sc.items {
+			if sc.items[i].scan == out.scan {
+				sc.items[i].returned = out.event()
+			}
+		}
 		if out.returning, err = b.returningList(sc, returning); err != nil {
 			return err
 		}
@@ -211,7 +216,7 @@ func assignmentTargets(t *catalog.TableDescriptor, a *ast.Assignment, set []expr
 	for i, name := range a.Columns {
 		ord := t.ColumnNamed(name)
 		if ord < 0 {
-			return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", name, t.Name).At(int(a.Pos))
+			return nil, unassignable(t, name, int(a.Pos))
 		}
 		whole := parts(a, i) == nil
 		dup := set[ord] != nil && (whole || !inParts[ord])

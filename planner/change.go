@@ -58,7 +58,12 @@ func (p *physical) insert(c *change) Node {
 	n.Generated = p.generated(c.table, c.scan)
 	n.Observed = observed(c.table, changed)
 	n.References = p.references(c.table, changed, true, false)
-	n.Out, n.Returning = p.returning(c.returning, c.scan.cols)
+	over := c.scan.cols
+	if c.scan.replaced > 0 {
+		over = append(slices.Clone(over), c.scan.replaced)
+		n.OnConflict.Marks = true
+	}
+	n.Out, n.Returning = p.returning(c.returning, over)
 	return n
 }
 

@@ -551,6 +551,8 @@ type OnConflict struct {
 	Where   expr.Scalar
 	// Policies are conditions of the existing row, before Where, and then of the new one.
 	Policies []PolicyCheck
+	// Marks: RETURNING is over the row followed by whether it has been updated.
+	Marks bool
 }
 
 // Children of the nodes, in evaluation order.

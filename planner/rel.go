@@ -35,6 +35,8 @@ type (
 		untested bool
 		// origin is the column of the OID of the partition that a row is from, 0 if nothing reads it.
 		origin int
+		// replaced is the column of replacedColumn, 0 if nothing reads it.
+		replaced int
 		// part: of a partition, read for the table above it, whose column IDs it has.
 		part bool
 		// indexes are what the table's indexes compute, nil until needed.

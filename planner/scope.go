@@ -96,6 +96,9 @@ type nsItem struct {
 	of            types.Type               // of a function that returns rows of a composite type
 	absent        *absence                 // of a side of an outer join that may have no row
 	view          *Need                    // of a view: what reading it needs
+	// returned is the change whose RETURNING has the row; 0: none. mayReplace: of an INSERT that may have updated an existing row.
+	returned   catalog.TriggerEvents
+	mayReplace bool
 	// unlockable describes the item if FOR UPDATE OF cannot name it.
 	unlockable string
 }
@@ -257,7 +260,10 @@ func (sc *scope) bareColumn(name string, pos int) (expr.Scalar, error) {
 	for at := sc; at != nil; at = at.outer {
 		col, n := at.find(name)
 		if n == 0 {
-			col, n = at.findSystem(name)
+			var err error
+			if col, n, err = at.findSystem(name, pos); err != nil {
+				return nil, err
+			}
 		}
 		if n > 1 {
 			return nil, pgerror.New(pgerror.AmbiguousColumn, "column reference \"%s\" is ambiguous", name).At(pos)
@@ -316,16 +322,22 @@ func (sc *scope) find(name string) (*nsCol, int) {
 }
 
 // findSystem is find for system columns.
-func (sc *scope) findSystem(name string) (found *nsCol, n int) {
+func (sc *scope) findSystem(name string, pos int) (found *nsCol, n int, err error) {
 	for i := range sc.items {
-		if it := &sc.items[i]; it.open {
-			if c := it.systemColumn(sc.b, name); c != nil {
-				found = c
-				n++
-			}
+		it := &sc.items[i]
+		if !it.open {
+			continue
+		}
+		c, err := it.systemColumn(sc.b, name, pos)
+		if err != nil {
+			return nil, 0, err
+		}
+		if c != nil {
+			found = c
+			n++
 		}
 	}
-	return found, n
+	return found, n, nil
 }
 
 // index returns the map of open columns, nil while there are few. It is built again after items were added or closed:
@@ -401,7 +413,9 @@ func (sc *scope) qualifiedColumn(schema, table, name string, pos int) (expr.Scal
 		found = &it.cols[i]
 	}
 	if found == nil {
-		found = it.systemColumn(sc.b, name)
+		if found, err = it.systemColumn(sc.b, name, pos); err != nil {
+			return nil, err
+		}
 	}
 	if found == nil {
 		return nil, undefinedColumn(table, name, pos)
