@@ -71,6 +71,10 @@ func newMetrics(s *Store, reg prometheus.Registerer) (*metrics, error) {
 	counted("deadlocks_total", "Waits refused because they would have closed a circle.", func(st mvcc.WaitStats) float64 { return float64(st.Deadlocks) })
 	gauge("lock_waiters", "Requests that wait for a pessimistic lock.", func() float64 { return float64(s.mvcc.WaitStats().Waiting) })
 	gauge("locks", "Locks held.", func() float64 { return float64(s.mvcc.NumLocks()) })
+	gauge("scan_cache_bytes", "Memory of the rows cached for scans.", func() float64 { return float64(s.mvcc.ScanCacheStats().Bytes) })
+	gauge("scan_cache_blocks", "Blocks of rows cached for scans.", func() float64 { return float64(s.mvcc.ScanCacheStats().Blocks) })
+	m.registered = append(m.registered, prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "percodb_kv_scan_cache_rows_total",
+		Help: "Scanned rows that came from the cache.", ConstLabels: labels}, func() float64 { return float64(s.mvcc.ScanCacheStats().Rows) }))
 	gauge("ranges", "Ranges owned.", func() float64 { return float64(len(s.ranges.Load().sorted)) })
 	gauge("split_queue_length", "Ranges waiting to be looked at for a split.", func() float64 { return float64(len(s.splits)) })
 	m.registered = append(m.registered, s.engine.NewCollector(labels))

@@ -38,6 +38,9 @@ type Options struct {
 	CacheBytes int64
 	// RecentBytes bounds the cache of recently read values: 64 MiB by default.
 	RecentBytes int64
+	// ScanCacheBytes bounds the cache of rows that scans read again, ScanBlockRows its blocks; see mvcc.Options.
+	ScanCacheBytes int64
+	ScanBlockRows  int
 
 	// ShardID names the store among others; by default the stored one, or a new random one.
 	ShardID string
@@ -213,18 +216,20 @@ func (s *Store) open(ctx context.Context) (err error) {
 
 func (s *Store) openState(ctx context.Context) (err error) {
 	s.mvcc, err = mvcc.Open(ctx, mvcc.Options{
-		LockBound:    s.granted.bound,
-		Engine:       s.engine.Engine,
-		Oracle:       s.opts.Oracle,
-		Embedded:     s.opts.EmbeddedOracle,
-		SafePointKey: metaKey(metaSafePoint),
-		WaitGraph:    s.opts.WaitGraph,
-		RecentBytes:  s.opts.RecentBytes,
-		Clock:        s.opts.Clock,
-		CollectedKey: metaKey(metaCollected),
-		Group:        s.opts.Group,
-		PackLocks:    s.opts.PackLocks,
-		KeptKey:      metaKey(metaKept),
+		LockBound:      s.granted.bound,
+		Engine:         s.engine.Engine,
+		Oracle:         s.opts.Oracle,
+		Embedded:       s.opts.EmbeddedOracle,
+		SafePointKey:   metaKey(metaSafePoint),
+		WaitGraph:      s.opts.WaitGraph,
+		RecentBytes:    s.opts.RecentBytes,
+		ScanCacheBytes: s.opts.ScanCacheBytes,
+		ScanBlockRows:  s.opts.ScanBlockRows,
+		Clock:          s.opts.Clock,
+		CollectedKey:   metaKey(metaCollected),
+		Group:          s.opts.Group,
+		PackLocks:      s.opts.PackLocks,
+		KeptKey:        metaKey(metaKept),
 	})
 	return err
 }

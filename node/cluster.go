@@ -22,6 +22,7 @@ import (
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/readlease"
 	leaserpc "github.com/percodb/percodb/readlease/rpc"
+	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/server"
 	"github.com/percodb/percodb/tso"
 	tsorpc "github.com/percodb/percodb/tso/rpc"
@@ -190,6 +191,7 @@ func (n *Node) startKV(ctx context.Context) error {
 	store, err := kv.Open(ctx, kv.Options{
 		Engine: engine, Addr: cmp.Or(n.opts.RPCAdvertise, listener.Addr().String()), Oracle: oracle, Directory: directory,
 		RangeMaxBytes: n.opts.RangeMaxBytes, WaitGraph: kvrpc.NewWaitGraph(conn), RecentBytes: n.opts.RecentBytes,
+		ScanCacheBytes: n.opts.ScanCacheBytes, Group: rowenc.IndexPrefixLen,
 		Logger: n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
 	})
 	if err != nil {

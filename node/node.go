@@ -77,6 +77,8 @@ type Options struct {
 	Logger      *slog.Logger
 	CacheBytes  int64
 	RecentBytes int64 // memory for recently read values; 0: kv's default
+	// ScanCacheBytes is memory for rows that scans read again; 0: kv's default, below 0: none.
+	ScanCacheBytes int64
 	// Memory bounds the memory of statements, messages, uncommitted writes and row locks; nil: unbounded.
 	Memory *memory.Pool
 	// AcceptDataLoss permits a start on a directory whose log is damaged, with what was written before the damage.
@@ -296,8 +298,8 @@ func (n *Node) startAll(ctx context.Context) error {
 	}
 	store, err := kv.Open(ctx, kv.Options{
 		Engine: engine, Oracle: oracle, EmbeddedOracle: true, RangeMaxBytes: n.opts.RangeMaxBytes, Group: rowenc.IndexPrefixLen,
-		RecentBytes: n.opts.RecentBytes,
-		Logger:      n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
+		RecentBytes: n.opts.RecentBytes, ScanCacheBytes: n.opts.ScanCacheBytes,
+		Logger: n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
 	})
 	if err != nil {
 		return err

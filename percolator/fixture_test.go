@@ -116,6 +116,7 @@ func (c *cluster) open(i int) {
 	opts.Dir, opts.FS, opts.Oracle = "data", c.fs[i], c.oracle
 	opts.EmbeddedOracle = len(c.stores) == 1
 	opts.CacheBytes = 64 << 20
+	opts.ScanBlockRows = 4
 	opts.ShardID = fmt.Sprintf("s%d", i)
 	if c.step != nil {
 		opts.Clock = c.step.clock()

@@ -282,7 +282,7 @@ func (f *startFlags) options() (node.Options, error) {
 		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen, RPCAdvertise: f.rpcAdvertise,
 		ClusterTLS: f.clusterTLS,
 		SocketDir:  f.socketDir, AcceptDataLoss: f.acceptDataLoss, AdminListen: f.adminListen, Join: f.join, Bigtable: f.engine.options(), Version: postgresVersion + " (percodb " + version + ")",
-		CacheBytes: shares.Cache, RecentBytes: shares.Recent, Memory: memory.NewServerPool(shares.Pool, shares.Heap),
+		CacheBytes: shares.Cache, RecentBytes: shares.Recent, ScanCacheBytes: shares.Scans, Memory: memory.NewServerPool(shares.Pool, shares.Heap),
 		GC:     node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 

@@ -8,12 +8,15 @@ type Shares struct {
 	Pool  int64 // the accounted memory: the live part of the heap
 	// Recent is the cache of recently read values, on the heap in addition to the pool.
 	Recent int64
+	// Scans is the cache of rows that scans read again, as well.
+	Scans int64
 }
 
 const (
 	leastCacheBytes = 64 << 20
 	mostCacheBytes  = 2 << 30
 	mostRecentBytes = 64 << 20
+	mostScanBytes   = 256 << 20
 	// LeastBytes is the smallest total that can be divided.
 	LeastBytes = 256 << 20
 )
@@ -31,7 +34,8 @@ func Divide(total, cache int64) Shares {
 	s.Heap = rest - max(rest/8, 32<<20)
 	s.Pool = s.Heap / 5 * 3
 	s.Recent = min(s.Pool/32, mostRecentBytes)
-	s.Pool -= s.Recent
+	s.Scans = min(s.Pool/8, mostScanBytes)
+	s.Pool -= s.Recent + s.Scans
 	if cacheOnHeap {
 		s.Heap += cache
 	}

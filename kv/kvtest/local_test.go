@@ -41,7 +41,7 @@ type localStore struct {
 func (s *localStore) open(t testing.TB) {
 	t.Helper()
 	store, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: s.fs, Oracle: s.oracle, EmbeddedOracle: true,
-		ShardID: "s", CacheBytes: 4 << 20})
+		ShardID: "s", CacheBytes: 4 << 20, ScanBlockRows: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

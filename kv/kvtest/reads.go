@@ -253,6 +253,21 @@ var scanCases = []Case{
 		equal(e, "first", e.page("a", "z", at(first)), "a=1 b=1")
 		equal(e, "now", e.page("a", "z", nil), "b=2 c=2")
 	}},
+	{"Scan/repeated scans show what was written in between", "", func(e *env) {
+		last := e.store(put("a", "1"), put("b", "1"), put("c", "1"))
+		want := "a=1 b=1 c=1"
+		for n, write := range []mvcc.Mutation{put("b", "2"), del("a"), put("d", "3"), put("aa", "4"), del("c")} {
+			for range 3 {
+				equal(e, "after writes", e.page("a", "z", nil), want)
+			}
+			before := want
+			want = []string{"a=1 b=2 c=1", "b=2 c=1", "b=2 c=1 d=3", "aa=4 b=2 c=1 d=3", "aa=4 b=2 d=3"}[n]
+			now := e.store(write)
+			equal(e, "the snapshot of before", e.page("a", "z", func(r *kv.ScanRequest) { r.ReadTS = now - 1 }), before)
+			equal(e, "the first snapshot", e.page("a", "z", func(r *kv.ScanRequest) { r.ReadTS = last }), "a=1 b=1 c=1")
+		}
+		equal(e, "the end", e.page("a", "z", nil), want)
+	}},
 	{"Scan/rows on both sides of a lock are in the page", "", func(e *env) {
 		e.store(put("a", "1"), put("c", "3"), put("e", "5"))
 		e.begin("b").prewrite(put("b", "2"))

@@ -32,6 +32,8 @@
 //	I6 W contains only puts and deletes, so one seek finds the newest version.
 //	I7 A reader uses a value that was read at an earlier timestamp only after it has checked the lock table
 //	   (I1) and then found that the key's commit mark is not above that earlier timestamp.
+//	   A scan reads a block of rows of an earlier timestamp (scancache.go) in the same order: the locks, then the mark of the
+//	   block's span. A writer raises that with its lock in the table, before its versions are applied.
 //	I8 A scan skips a span of deleted keys only after it has checked the locks (I1), and only if the span was
 //	   verified at or below the scan's timestamp. A writer removes its keys from such spans before its
 //	   versions are applied.

@@ -92,10 +92,16 @@ func (w *world) open() {
 		w.t.Fatal(err)
 	}
 	w.State, err = Open(context.Background(), Options{Engine: w.eng, Oracle: w.oracle, Embedded: w.embedded, Clock: w.oracle.clock, PackLocks: w.packLocks,
-		SafePointKey: []byte{0x01, 's', 0}, CollectedKey: []byte{0x01, 'c', 0}, KeptKey: []byte{0x01, 'k', 0}, ShortValueBytes: 8, OnePCShortValueBytes: 16})
+		ScanBlockRows: 2, // Tests have few rows.
+		SafePointKey:  []byte{0x01, 's', 0}, CollectedKey: []byte{0x01, 'c', 0}, KeptKey: []byte{0x01, 'k', 0}, ShortValueBytes: 8, OnePCShortValueBytes: 16})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// withoutScanCache makes all scans read with iterators.
+func (w *world) withoutScanCache() {
+	w.scans = newScanCache(&Options{ScanCacheBytes: -1, Clock: w.oracle.clock})
 }
 
 func (w *world) close() {

@@ -21,6 +21,8 @@ type writer struct {
 	dropped []*entry          // pessimistic locks to be dropped
 	records *storage.Iterator // over L, opened when the value of a lock is needed that is not in memory
 	near    near              // where in the lock table it has last looked
+
+	scanHint scanHint
 }
 
 func (s *State) newWriter() *writer { return s.writers.Get().(*writer) }
@@ -30,6 +32,7 @@ func (w *writer) release() {
 	const keep = 1024
 	w.closeIters()
 	w.near.forget()
+	w.scanHint = scanHint{}
 	clear(w.entries)
 	clear(w.met)
 	clear(w.dropped)

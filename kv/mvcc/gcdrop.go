@@ -40,6 +40,7 @@ func (s *State) DropSpan(start, end []byte, safePoint tso.Timestamp, protected [
 	err = s.eng.Apply(b, storage.NoSync)
 	// Only now: values of the span that a concurrent read caches until then are dropped with the old ones.
 	s.recent.Store(newRecentReads(s.opts.RecentBytes))
+	s.scans.drop(start, end)
 	return true, err
 }
 

@@ -98,11 +98,7 @@ func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *CommitLar
 		tables.Abort()
 		return LargeResult{}, err
 	}
-	if s.deleted.n.Load() > 0 {
-		for i := range c.spans {
-			s.deleted.removeSpan(c.spans[i].Start, c.spans[i].End)
-		}
-	}
+	s.noteLarge(c, commitTS)
 	written := tables.Bytes()
 	if len(args.Shared) > 0 {
 		err = chk.ingestChecked(ctx, tables, commitTS)
@@ -114,6 +110,18 @@ func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *CommitLar
 		return LargeResult{}, err
 	}
 	return LargeResult{CommitLargeResponse{CommitTS: commitTS}, written}, nil
+}
+
+// noteLarge takes from the caches of scans what the versions of a large commit change. It is called before they can be read.
+func (s *State) noteLarge(c *largeCommit, commitTS tso.Timestamp) {
+	for i := range c.spans {
+		if s.deleted.n.Load() > 0 {
+			s.deleted.removeSpan(c.spans[i].Start, c.spans[i].End)
+		}
+		if !s.scans.empty() {
+			s.scans.wroteSpan(c.spans[i].Start, c.spans[i].End, commitTS)
+		}
+	}
 }
 
 // leastAhead is the minimal duration of the writing of a large commit for which its commit_ts is chosen ahead of time.

@@ -529,6 +529,7 @@ func (w *writer) putLocks(b *storage.Batch, args *PrewriteRequest) {
 func (w *writer) putWrite(b *storage.Batch, key []byte, op Op, long bool, startTS, commitTS tso.Timestamp, value []byte) {
 	raise(w.s.marks.of(key), commitTS)
 	w.s.deleted.removeKey(key)
+	w.s.scans.wrote(key, commitTS, &w.scanHint)
 	w.key = appendVersioned(w.key[:0], tagWrite, key, commitTS)
 	w.value = appendWrite(w.value[:0], op, long, startTS, commitTS, value)
 	b.Put(w.key, w.value)

@@ -49,8 +49,8 @@ type Page struct {
 	Count     int // rows of the page that Visit has taken, and that are not in Rows
 	Locked    []KeyLockedError
 	ResumeKey []byte
-	// Deleted is the number of keys whose version as of the snapshot is a deletion: each costs about as much as a row
-	// until it is collected.
+	// Deleted is the number of keys passed over whose version as of the snapshot is a deletion: each costs about as much as a row
+	// until it is collected. Blocks of the cache of scans have none.
 	Deleted uint64
 
 	arena []byte // the chunk that rows are copied into; rows keep earlier chunks alive
@@ -88,27 +88,45 @@ func (s *State) Scan(ctx context.Context, args *ScanRequest) (*Page, error) {
 	if err := sc.probe(ctx); err != nil {
 		return nil, err
 	}
-	if err := sc.open(); err != nil {
+	sc.dropSpansBehind()
+	sc.blocks.on = !args.Reverse && len(args.Spans) == 1 && s.scans.limit > 0
+	sc.blocks.from = sc.start
+	pos, done := sc.readBlocks(sc.start)
+	if !done {
+		sc.start = pos
+		if err := sc.walk(); err != nil {
+			return nil, err
+		}
+	} else if err := s.checkSafePoint(args.ReadTS); err != nil {
 		return nil, err
+	}
+	return sc.page, sc.failed()
+}
+
+// walk reads with an iterator.
+func (sc *scanner) walk() error {
+	if err := sc.open(); err != nil {
+		return err
 	}
 	defer sc.it.Close()
-	if err := s.checkSafePoint(args.ReadTS); err != nil {
-		return nil, err
+	if err := sc.s.checkSafePoint(sc.args.ReadTS); err != nil {
+		return err
 	}
-	var err error
-	if args.Reverse {
-		err = sc.reverse()
+	if sc.args.Reverse {
+		if err := sc.reverse(); err != nil {
+			return err
+		}
 	} else {
-		err = sc.forward()
-	}
-	if err == nil {
-		err = sc.failed()
-	}
-	if err != nil {
-		return nil, err
+		sc.look(sc.start)
+		if err := sc.forward(); err != nil {
+			return err
+		}
+		if sc.failed() == nil {
+			sc.endBlocks()
+		}
 	}
 	sc.noteHidden()
-	return sc.page, nil
+	return nil
 }
 
 // scanner builds one page.
@@ -130,6 +148,7 @@ type scanner struct {
 	at        int
 	conflicts []conflict // in scan order, not met yet
 	run       deletedRun
+	blocks    scanBlocks
 	newer     bool // in reverse: the key may have a version above the snapshot
 
 	recent *recentReads // as it was before the iterator was opened
@@ -179,7 +198,9 @@ func (sc *scanner) loadLockValues() (current bool, _ error) {
 // probeOnce returns the key of a lock to wait for before it is called again, nil if there is none.
 func (sc *scanner) probeOnce() (changing []byte) {
 	t := sc.s.locks
+	sc.blocks.since = sc.s.scans.seq.Load() // Before the look for large commits.
 	sc.run.reset(sc.s)
+	sc.blocks.met = sc.run.large
 	if t.blocking.Load() == 0 {
 		return nil
 	}
@@ -191,6 +212,7 @@ func (sc *scanner) probeOnce() (changing []byte) {
 			return false
 		}
 		sc.run.meet(e)
+		sc.blocks.met = true
 		switch verdict := e.decideRead(&sc.args.ReadOptions); verdict {
 		case readPass:
 			return true
@@ -263,10 +285,9 @@ func (sc *scanner) stopAt(key []byte) {
 	sc.end, sc.resume = key, key
 }
 
-// open gets an iterator, after the probe: a lock that was gone by then has left what it wrote. Of the
-// spans those are left out that lie behind the page's end, and the gap before it: the walk looks at the
+// dropSpansBehind leaves out those of the spans that lie behind the page's end, and the gap before it: the walk looks at the
 // bounds of the last span no more.
-func (sc *scanner) open() (err error) {
+func (sc *scanner) dropSpansBehind() {
 	if n := len(sc.spans); sc.resume != nil {
 		if sc.args.Reverse {
 			sc.spans = sc.spans[sort.Search(n, func(i int) bool { return CompareEnds(sc.spans[i].End, sc.start) > 0 }):]
@@ -280,6 +301,10 @@ func (sc *scanner) open() (err error) {
 			}
 		}
 	}
+}
+
+// open gets an iterator, after the probe: a lock that was gone by then has left what it wrote.
+func (sc *scanner) open() (err error) {
 	lower := appendPrefix(make([]byte, 0, len(sc.start)+len(sc.end)+8), tagWrite, sc.start)
 	bounds := appendUpper(lower, tagWrite, sc.end)
 	sc.it, err = sc.s.eng.NewRangeIter(bounds[:len(lower)], bounds[len(lower):])
@@ -433,10 +458,14 @@ func (sc *scanner) emitCurrent(key []byte, version uint64) (full bool, err error
 		return false, &CorruptionError{Key: bytes.Clone(key), Detail: "write record", Err: err}
 	}
 	if op == OpDelete {
+		sc.fillPassed(tso.Timestamp(version))
 		return false, nil
 	}
 	if sc.full(key) {
 		return true, nil
+	}
+	if long {
+		sc.stopFill(key)
 	}
 	if long && !sc.args.KeysOnly {
 		w, err := writeAt(sc.it, key, version)
@@ -449,6 +478,7 @@ func (sc *scanner) emitCurrent(key []byte, version uint64) (full bool, err error
 	}
 	if sc.emit(key, value); !long {
 		sc.rememberRow(key, value, version)
+		sc.fillRow(key, value, version)
 	}
 	return false, nil
 }
@@ -506,6 +536,16 @@ func (sc *scanner) forward() error {
 		if last != nil && bytes.Equal(key, last) {
 			last, ok, older = nil, it.NextPrefix(), expectOlder
 			continue
+		}
+		if bound := sc.blocks.bound; bound != nil && bytes.Compare(key, bound) >= 0 {
+			moved, more, done := sc.atBound(key)
+			if done {
+				return nil
+			}
+			if moved {
+				last, ok = nil, more
+				continue
+			}
 		}
 		if len(sc.conflicts) > 0 {
 			met, stop, err := sc.conflictsBefore(key)

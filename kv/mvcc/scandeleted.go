@@ -97,6 +97,7 @@ func (sc *scanner) jumpForward(key []byte) bool {
 // seekBehindSpan moves to sc.it.Buf, the end of a verified span. Spans usually end at a row; if its value is cached, the
 // scan continues at sc.known, without the seek.
 func (sc *scanner) seekBehindSpan() (ok bool) {
+	sc.fillJumped()
 	if sc.known = sc.cachedRow(sc.it.Buf[1 : len(sc.it.Buf)-1]); sc.known != nil {
 		return true
 	}
@@ -133,6 +134,7 @@ func (sc *scanner) emitKnown() (done, ok bool) {
 	if sc.endRun(row.key); sc.full(row.key) {
 		return true, false
 	}
+	sc.passBound(row.key)
 	sc.emit(row.key, row.value)
 	if sc.endAtLimit() {
 		return true, false
@@ -329,10 +331,14 @@ func (sc *scanner) endRunAbove(key []byte) {
 
 // newerThanSnapshot ends the run before the key of the iterator's current version.
 func (sc *scanner) newerThanSnapshot() {
-	if !sc.run.open {
+	if !sc.run.open && sc.blocks.fill == nil {
 		return
 	}
 	prefix, _, _ := storage.SplitVersion(sc.it.Key())
+	sc.stopFill(userKey(prefix))
+	if !sc.run.open {
+		return
+	}
 	if sc.args.Reverse {
 		sc.endRunAbove(userKey(prefix))
 	} else {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
 )
 
 // plain reports whether visitPlain may take over from forward: the page is past what scans do at the beginning of a page or of a span,
@@ -22,6 +23,7 @@ func (sc *scanner) visitPlain() (ok bool) {
 	readTS, keysOnly, limit := uint64(sc.args.ReadTS), sc.args.KeysOnly, sc.args.Limit-len(sc.page.Locked)
 	first := sc.rows
 	rows := first
+	bound, fill, most := sc.blocks.bound, sc.blocks.fill, sc.s.scans.rows
 	for ok = true; ok; ok = it.Next() {
 		prefix, version, isVersion := storage.SplitVersion(it.Key())
 		if !isVersion || version > readTS {
@@ -29,6 +31,9 @@ func (sc *scanner) visitPlain() (ok bool) {
 		}
 		key := userKey(prefix)
 		if bytes.Equal(key, last) {
+			break
+		}
+		if bound != nil && bytes.Compare(key, bound) >= 0 {
 			break
 		}
 		record, err := it.Value()
@@ -41,6 +46,10 @@ func (sc *scanner) visitPlain() (ok bool) {
 		}
 		rows++
 		last = append(last[:0], key...)
+		if fill != nil && fill.add(key, value, tso.Timestamp(version), most) {
+			bound, fill = append(bytes.Clone(key), 0), nil
+			sc.blocks.bound = bound
+		}
 		if pair != nil {
 			if keysOnly {
 				value = nil
@@ -56,5 +65,6 @@ func (sc *scanner) visitPlain() (ok bool) {
 	}
 	sc.lastKey, sc.rows = last, rows
 	sc.page.Count += rows - first
+	sc.blocks.read += rows - first
 	return ok
 }

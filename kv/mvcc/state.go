@@ -31,6 +31,10 @@ type Options struct {
 	LargePartBytes int64
 	// RecentBytes bounds the cache of recently read values: 64 MiB by default.
 	RecentBytes int64
+	// ScanCacheBytes bounds the cache of rows that scans read again: 64 MiB by default; below 0, there is none. ScanBlockRows is how many
+	// rows at most have a block of it, 4,096 by default.
+	ScanCacheBytes int64
+	ScanBlockRows  int
 	// SafePointKey is the key of the GC safe point, CollectedKey that of the progress of collection, KeptKey that of the
 	// transactions whose records a pass keeps.
 	SafePointKey, CollectedKey, KeptKey []byte
@@ -48,6 +52,12 @@ type Options struct {
 func (o *Options) ensureDefaults() {
 	if o.RecentBytes == 0 {
 		o.RecentBytes = 64 << 20
+	}
+	if o.ScanCacheBytes == 0 {
+		o.ScanCacheBytes = 64 << 20
+	}
+	if o.ScanBlockRows == 0 {
+		o.ScanBlockRows = 4096
 	}
 	if o.ShortValueBytes == 0 {
 		o.ShortValueBytes = 1 << 10
@@ -75,6 +85,7 @@ type State struct {
 	// recent is replaced when versions are removed that may still be read.
 	recent  atomic.Pointer[recentReads]
 	deleted deletedSpans
+	scans   *scanCache
 
 	// maxTS is at or above every timestamp a read was served at.
 	maxTS atomic.Uint64
@@ -105,7 +116,7 @@ type State struct {
 // Open reads the locks into memory. For the guarantees to requests from before a restart see recoverLock.
 func Open(ctx context.Context, opts Options) (*State, error) {
 	opts.ensureDefaults()
-	s := &State{eng: opts.Engine, opts: opts, locks: newLockTable(&opts)}
+	s := &State{eng: opts.Engine, opts: opts, locks: newLockTable(&opts), scans: newScanCache(&opts)}
 	s.gc.fence, s.gc.mu = newMutex(), newMutex()
 	s.latches.seed = maphash.MakeSeed()
 	s.largeRate.Store(1 << 30) // until one has been written

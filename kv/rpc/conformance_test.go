@@ -93,7 +93,7 @@ func (r *remoteStore) open(t testing.TB) {
 		t.Fatal(err)
 	}
 	r.addr = l.Addr().String()
-	r.store, err = kv.Open(context.Background(), kv.Options{Dir: "data", FS: r.fs, CacheBytes: 4 << 20, ShardID: "s", Addr: r.addr,
+	r.store, err = kv.Open(context.Background(), kv.Options{Dir: "data", FS: r.fs, CacheBytes: 4 << 20, ScanBlockRows: 2, ShardID: "s", Addr: r.addr,
 		Oracle: r.oracle, Directory: r.dir})
 	if err != nil {
 		t.Fatal(err)

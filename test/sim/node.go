@@ -91,6 +91,7 @@ func (n *node) start() error {
 		FS:             storage.DelayLogSyncs(n.disk, func() { n.beforeSync(life) }),
 		Oracle:         nodeOracle{n, life},
 		EmbeddedOracle: w.plan.embedded,
+		ScanBlockRows:  2, // few rows are scanned
 		OnFatal:        func(err error) { w.problem("%s: fatal: %v", n.name, err) },
 	}
 	if w.plan.packs {
