@@ -31,9 +31,11 @@ import (
 func (n *Node) startBigtable(ctx context.Context) error {
 	opts := *n.opts.Bigtable
 	opts.Registerer = n.registry
-	if err := bigtable.CreateTable(ctx, opts); err != nil {
-		return fmt.Errorf("create the table: %w", err)
+	setup, err := bigtable.CreateTable(ctx, opts)
+	if err != nil {
+		return err
 	}
+	n.log.Info("the table is ready", "created", setup.Created, "families_created", setup.Families, "profile", setup.Profile)
 	client, err := bigtable.Open(ctx, opts)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -70,6 +71,46 @@ func (f *engineFlags) options() *bigtable.Options {
 		return nil
 	}
 	return &bigtable.Options{Project: f.project, Instance: f.instance, Table: f.table, AppProfile: f.appProfile, Emulator: f.emulator}
+}
+
+func initCommand() *cobra.Command {
+	var f engineFlags
+	cmd := &cobra.Command{
+		Use:   "init --engine bigtable --project PROJECT --instance INSTANCE [flags]",
+		Short: "Prepare an instance of Bigtable: create the table, check the application profile",
+		Long: `Prepare an instance of Google's Bigtable for percodb start: create the table with its families unless they exist,
+and check that the application profile routes to a single cluster and allows single-row transactions.
+
+It needs the role roles/bigtable.admin; percodb start over a table that exists needs roles/bigtable.user. The
+credentials are those that Google's libraries find. With the engine pebble there is nothing to prepare: percodb start
+makes the directory.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.engine != engineBigtable {
+				return &usageError{err: errors.New("--engine bigtable is missing: with the engine pebble, percodb start prepares the directory")}
+			}
+			if err := f.check(cmd.Flags(), node.RoleAll); err != nil {
+				return err
+			}
+			setup, err := bigtable.CreateTable(cmd.Context(), *f.options())
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			switch {
+			case setup.Created:
+				fmt.Fprintf(out, "created the table %s with the families %s\n", f.table, strings.Join(setup.Families, ", "))
+			case len(setup.Families) > 0:
+				fmt.Fprintf(out, "the table %s exists; added the families %s\n", f.table, strings.Join(setup.Families, ", "))
+			default:
+				fmt.Fprintf(out, "the table %s exists, with all its families\n", f.table)
+			}
+			fmt.Fprintln(out, cmp.Or(setup.Profile, "the application profile cannot be read here; percodb start finds out whether it permits conditional requests"))
+			return nil
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
 }
 
 // rpcListen is where other processes reach the coordinator, by default at any free port of this machine.

@@ -45,7 +45,7 @@ func rootCommand() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err: err} })
-	root.AddCommand(startCommand(), userCommand(), certCommand(), checkCommand(), storeCommand(), importCommand(), copyCommand(), sqllogicCommand(), benchCommand(), bigtableEmulatorCommand(), versionCommand())
+	root.AddCommand(startCommand(), initCommand(), userCommand(), certCommand(), checkCommand(), storeCommand(), importCommand(), copyCommand(), sqllogicCommand(), benchCommand(), bigtableEmulatorCommand(), versionCommand())
 	return root
 }
 

@@ -23,10 +23,12 @@ import (
 
 	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/copydb"
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable"
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/node"
 	"github.com/percodb/percodb/server"
@@ -419,6 +421,9 @@ func explain(err error) string {
 		mode   *kv.ModeError
 		life   *gc.LifeError
 		load   *importFailure
+		setup  *bigtable.SetupError
+		left   *copydb.RefusedError
+		differ *copydb.DifferenceError
 		clock  *tso.ClockAheadError
 		behind *kv.OracleBehindError
 		locked *node.NoPasswordError
@@ -438,8 +443,8 @@ func explain(err error) string {
 		return clock.Error() + ": set the clock right, or, if the server was stopped for so long, start it once with --accept-clock-step (timestamps cannot be taken back)"
 	case errors.As(err, &empty):
 		return empty.Error() + "; give --data the directory of a server, as at its start"
-	case errors.As(err, &load):
-		return load.Error() // in several lines
+	case errors.As(err, &load), errors.As(err, &setup), errors.As(err, &left), errors.As(err, &differ):
+		return err.Error() // in several lines
 	case start != nil && errors.As(err, &life):
 		return fmt.Sprintf("--gc-life %v: use %v to %.0fh", life.Life, gc.MinLife, gc.MaxLife.Hours())
 	case errors.As(err, &mode):

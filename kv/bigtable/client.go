@@ -87,25 +87,6 @@ func (c *Client) Close() error {
 // Requests returns how many requests of each kind have been sent, by the name of Bigtable's method.
 func (c *Client) Requests() map[string]int64 { return c.metrics.counts() }
 
-// CreateTable creates the table and its families unless they exist. No family has a policy for garbage collection:
-// those of Bigtable take timestamps for times, and would remove what percodb still needs.
-func CreateTable(ctx context.Context, opts Options) error {
-	opts = opts.withDefaults()
-	admin, err := bigtable.NewAdminClient(ctx, opts.Project, opts.Instance, opts.clientOptions(newRequestMetrics())...)
-	if err != nil {
-		return fmt.Errorf("connect to Bigtable's administration: %w", err)
-	}
-	defer admin.Close()
-	conf := &bigtable.TableConf{TableID: opts.Table, ColumnFamilies: map[string]bigtable.Family{}}
-	for _, family := range families {
-		conf.ColumnFamilies[family] = bigtable.Family{GCPolicy: bigtable.NoGcPolicy()}
-	}
-	if err := admin.CreateTableFromConf(ctx, conf); status.Code(err) != codes.AlreadyExists {
-		return mapError(ctx, err)
-	}
-	return nil
-}
-
 // readRow reads a row; it is nil if nothing of it passes the filter.
 func (c *Client) readRow(ctx context.Context, row string, f bigtable.Filter) (bigtable.Row, error) {
 	r, err := c.table.ReadRow(ctx, row, bigtable.RowFilter(f))

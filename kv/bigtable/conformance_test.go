@@ -23,7 +23,7 @@ func newEmulated(t testing.TB, oracle tso.Oracle) *emulated {
 		t.Fatal(err)
 	}
 	opts := Options{Project: "p", Instance: "i", Emulator: server.Addr()}
-	if err := CreateTable(t.Context(), opts); err != nil {
+	if _, err := CreateTable(t.Context(), opts); err != nil {
 		t.Fatal(err)
 	}
 	client, err := Open(t.Context(), opts)

@@ -87,6 +87,9 @@ func eachAtOnce(n int, f func(i int) error) error {
 // one locks a key, or records why it is refused.
 func (p *prewriting) one(ctx context.Context, i int) error {
 	m := &p.req.Mutations[i]
+	if err := p.s.checkRowSize(ctx, m); err != nil {
+		return err
+	}
 	if m.Op.LeavesLock() {
 		placed, err := p.blind(ctx, i, m)
 		if placed || err != nil {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cloud.google.com/go/bigtable"
+
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/waitgraph"
@@ -19,7 +21,12 @@ import (
 const (
 	maxKeyBytes  = 4<<10 - 1 // a row's name has a byte more
 	maxCellBytes = 10 << 20
+	maxRowBytes  = 256 << 20 // with all versions of a key's value
 )
+
+// largeValueBytes is the size from which a value is written only after the versions in its row have been counted. Of smaller ones a row
+// would have to keep more than 256 versions; Bigtable itself refuses such a row.
+const largeValueBytes = 1 << 20
 
 // requestsAtOnce bounds the conditional requests that one request of a transaction has under way: each concerns one row.
 const requestsAtOnce = 128
@@ -37,6 +44,8 @@ type Shard struct {
 	closed atomic.Bool
 	ended  chan struct{} // is closed by Close
 	fence  fenceCache
+
+	rowBytes int // maxRowBytes, less in tests
 }
 
 var _ kv.Shard = (*Shard)(nil)
@@ -50,7 +59,7 @@ type ShardOptions struct {
 
 // NewShard returns a shard over a table. The client stays the caller's.
 func NewShard(ctx context.Context, c *Client, opts ShardOptions) (*Shard, error) {
-	s := &Shard{c: c, opts: opts, run: rand.Uint64(), ended: make(chan struct{})}
+	s := &Shard{c: c, opts: opts, run: rand.Uint64(), ended: make(chan struct{}), rowBytes: maxRowBytes}
 	s.issued.oracle = opts.Oracle
 	if _, err := s.issued.refresh(ctx); err != nil {
 		return nil, err
@@ -125,6 +134,28 @@ func checkSizes(ms []mvcc.Mutation) error {
 		if n := len(ms[i].Value); n > maxCellBytes {
 			return &kv.SizeLimitError{Size: n, Limit: maxCellBytes}
 		}
+	}
+	return nil
+}
+
+// checkRowSize refuses a value that would make its row, with the older versions that are kept, larger than Bigtable stores.
+func (s *Shard) checkRowSize(ctx context.Context, m *mvcc.Mutation) error {
+	if len(m.Value) < largeValueBytes {
+		return nil
+	}
+	row, err := s.c.readRow(ctx, rowKey(m.Key), bigtable.ChainFilters(bigtable.FamilyFilter(familyData), bigtable.StripValueFilter()))
+	if err != nil || (len(row[familyData])+1)*maxCellBytes <= s.rowBytes {
+		return err
+	}
+	if row, err = s.c.readRow(ctx, rowKey(m.Key), bigtable.FamilyFilter(familyData)); err != nil {
+		return err
+	}
+	size := len(m.Value)
+	for _, cell := range row[familyData] {
+		size += len(cell.Value)
+	}
+	if size > s.rowBytes {
+		return &kv.SizeLimitError{Size: size, Limit: s.rowBytes}
 	}
 	return nil
 }
