@@ -61,7 +61,11 @@ func (p *prewriting) run(ctx context.Context) (kv.PrewriteResponse, error) {
 		err = p.refused
 	}
 	if err != nil {
-		p.undo(ctx)
+		if ctx.Err() != nil { // Its caller does not wait.
+			go p.undo(ctx)
+		} else {
+			p.undo(ctx)
+		}
 		return kv.PrewriteResponse{}, err
 	}
 	res := kv.PrewriteResponse{}
