@@ -40,11 +40,7 @@ type ExplainOptions struct {
 
 // Explain prints a plan as a tree, one node a line, with its arguments in brackets and the estimates at the end.
 func Explain(p *Plan, opts ExplainOptions) []string {
-	x := &explainer{opts: opts}
-	x.printer.Format = opts.Format
-	for _, l := range opts.Literals {
-		x.printer.Inputs = append(x.printer.Inputs, l.Value)
-	}
+	x := newExplainer(opts)
 	x.tree(p.Root, "", "")
 	for i, c := range p.CTEs {
 		x.lines = append(x.lines, fmt.Sprintf("with item %d", i+1))
@@ -63,6 +59,15 @@ type explainer struct {
 	subs    []*expr.Subquery
 }
 
+func newExplainer(opts ExplainOptions) *explainer {
+	x := &explainer{opts: opts}
+	x.printer.Format = opts.Format
+	for _, l := range opts.Literals {
+		x.printer.Inputs = append(x.printer.Inputs, l.Value)
+	}
+	return x
+}
+
 // flush prints the subqueries met so far, and those met in printing them.
 func (x *explainer) flush() {
 	for len(x.subs) > 0 {
@@ -79,10 +84,7 @@ func (x *explainer) flush() {
 
 func (x *explainer) tree(n Node, first, rest string) {
 	x.lines = append(x.lines, first+x.line(n))
-	children := n.Children()
-	if parts, ok := n.(*Append); ok {
-		children = x.remaining(parts)
-	}
+	children := x.children(n)
 	for i, c := range children {
 		if i == len(children)-1 {
 			x.tree(c, rest+"└─ ", rest+"   ")
@@ -90,6 +92,14 @@ func (x *explainer) tree(n Node, first, rest string) {
 			x.tree(c, rest+"├─ ", rest+"│  ")
 		}
 	}
+}
+
+// children returns the nodes below a node that are shown.
+func (x *explainer) children(n Node) []Node {
+	if parts, ok := n.(*Append); ok {
+		return x.remaining(parts)
+	}
+	return n.Children()
 }
 
 // line describes one node.

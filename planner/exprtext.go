@@ -371,6 +371,9 @@ func (w *ruleText) functionName(e *ast.Call) string {
 	name := e.Name[len(e.Name)-1]
 	quoted := keyword.QuoteIdent(name)
 	if len(e.Name) == 1 || e.Name[0] == catalog.SystemSchema {
+		if schema := w.extensionSchema(name); schema != "" && !slices.Contains(catalog.Path(w.r), schema) {
+			return keyword.QuoteIdent(schema) + "." + quoted
+		}
 		return quoted
 	}
 	if d := w.r.Routines().ByOID(types.OID(e.Routine)); e.Routine != 0 && d != nil {
@@ -380,6 +383,21 @@ func (w *ruleText) functionName(e *ast.Call) string {
 		return quoted
 	}
 	return keyword.QuoteIdent(e.Name[0]) + "." + quoted
+}
+
+// extensionSchema returns the schema of the extension that a function is of which the system does not have; "": there is none. Stored expressions
+// name such functions without a schema.
+func (w *ruleText) extensionSchema(name string) string {
+	if builtin.SystemFunc(name).Exists() {
+		return ""
+	}
+	for _, d := range w.r.Extensions().All() {
+		e := d.Extension()
+		if e != nil && slices.ContainsFunc(e.Procs(), func(p *builtin.Proc) bool { return p.Name == name }) {
+			return d.Schema
+		}
+	}
+	return ""
 }
 
 // routineName is the name of a routine of a user.

@@ -224,10 +224,17 @@ func (a *activation) returnQuery(s *returnQueryStmt) error {
 	var params types.Row
 	shift := s.query.shift
 	if s.dynamic {
-		if b, f, params, err = a.dynamicQuery(s.query, s.using, false); err != nil {
+		d, err := a.dynamicRows(s.query, s.using)
+		if err != nil {
 			return err
 		}
-		shift = 0
+		if yieldsRows(d.tree) {
+			return a.returnUtility(d)
+		}
+		if b, err = a.planQuery(d, false); err != nil {
+			return err
+		}
+		f, params, shift = d.frame, d.row, 0
 	} else {
 		e := s.query
 		f = sqlFrame{e.kind, e.text}

@@ -105,10 +105,17 @@ func (a *activation) forQuery(s *forQueryStmt) (flow, error) {
 	shift := e.shift
 	var params types.Row
 	if s.dynamic {
-		if b, f, params, err = a.dynamicQuery(e, s.using, false); err != nil {
+		d, err := a.dynamicRows(e, s.using)
+		if err != nil {
 			return flow{}, err
 		}
-		shift = 0
+		if yieldsRows(d.tree) {
+			return a.forUtility(s, d)
+		}
+		if b, err = a.planQuery(d, false); err != nil {
+			return flow{}, err
+		}
+		f, params, shift = d.frame, d.row, 0
 	} else {
 		if e.refused != nil {
 			return flow{}, f.within(e.refused, 0)
@@ -135,34 +142,6 @@ func (a *activation) forQuery(s *forQueryStmt) (flow, error) {
 		err = a.assignTargets(s.into, nil, sh)
 	}
 	return out, err
-}
-
-// dynamicQuery plans the query of a text that an expression computes.
-func (a *activation) dynamicQuery(e *expression, using []*expression, cursor bool) (*binding, sqlFrame, types.Row, error) {
-	text, err := a.queryText(e)
-	if err != nil {
-		return nil, sqlFrame{}, nil, err
-	}
-	row, ts, err := a.arguments(using)
-	if err != nil {
-		return nil, sqlFrame{}, nil, err
-	}
-	f := sqlFrame{statementExpr, text}
-	trees, err := a.parseDynamic(text)
-	if err != nil {
-		return nil, f, nil, a.inStatement(f, err, 0)
-	}
-	if len(trees) != 1 {
-		return nil, f, nil, pgerror.New("42P11", "cannot open multi-query plan as cursor")
-	}
-	if !planned(trees[0]) {
-		return nil, f, nil, pgerror.New("42P11", "cannot open %s query as cursor", commandName(trees[0]))
-	}
-	b, err := a.planDynamic(trees[0], row, ts, cursor)
-	if err != nil {
-		return nil, f, nil, a.inStatement(f, err, 0)
-	}
-	return b, f, row, nil
 }
 
 // cursorArgs gives the parameters of a bound cursor their values.
@@ -231,11 +210,15 @@ func (a *activation) open(s *openStmt) error {
 		return pgerror.New(pgerror.DuplicateCursor, "cursor \"%s\" already in use", d.Text())
 	}
 	if s.dynamic {
-		b, f, row, err := a.dynamicQuery(s.query, s.using, true)
+		d, err := a.dynamicRows(s.query, s.using)
 		if err != nil {
 			return err
 		}
-		return a.openCursor(s.cursor, b, f, 0, row, scrollOf(s.scroll))
+		b, err := a.planQuery(d, true)
+		if err != nil {
+			return err
+		}
+		return a.openCursor(s.cursor, b, d.frame, 0, d.row, scrollOf(s.scroll))
 	}
 	e := s.query
 	f := sqlFrame{e.kind, e.text}

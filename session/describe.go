@@ -34,7 +34,7 @@ func (d *describer) command(tree ast.Statement) []Column {
 		}
 		return textColumns(d.settings.Title(n.Name))
 	case *ast.Explain:
-		return textColumns("QUERY PLAN")
+		return explainColumns(n)
 	case *ast.Execute:
 		if target := d.statements.named[n.Name]; target != nil {
 			return d.columns(target)

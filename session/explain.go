@@ -25,8 +25,8 @@ type explainCommands struct {
 
 // run is EXPLAIN [ANALYZE]: the plan as a tree of text lines.
 func (c *explainCommands) run(ctx context.Context, n *ast.Explain, q request) error {
-	if n.Format != "" && n.Format != "text" {
-		return pgerror.Unsupported("EXPLAIN (FORMAT "+n.Format+")", "Use EXPLAIN's text format.").At(n.Position())
+	if n.Format == "xml" || n.Format == "yaml" {
+		return pgerror.Unsupported("EXPLAIN (FORMAT "+n.Format+")", "Use the formats text or json.").At(n.Position())
 	}
 	began := time.Now()
 	target, literals, params, err := c.target(ctx, n)
@@ -40,14 +40,18 @@ func (c *explainCommands) run(ctx context.Context, n *ast.Explain, q request) er
 		return err
 	}
 	planning := time.Since(began)
-	var lines []string
+	opts := planner.ExplainOptions{Literals: literals, Format: &c.settings.Format, NoCosts: n.NoCosts}
+	var times *planner.ExplainTimes
 	if n.Analyze {
-		lines, err = c.analyze(ctx, target, literals, params, planning)
+		times = &planner.ExplainTimes{Planning: planning}
+		opts.Actual, times.Execution, err = c.analyze(ctx, target, literals, params)
 	} else {
-		lines = planner.Explain(target.Plan, planner.ExplainOptions{
-			Literals: literals, Format: &c.settings.Format, Parallel: parallelism(c.settings), Values: c.values(ctx, target, literals, params),
-		})
+		opts.Parallel, opts.Values = parallelism(c.settings), c.values(ctx, target, literals, params)
 	}
+	if err != nil {
+		return err
+	}
+	lines, err := explainLines(n, target.Plan, opts, times)
 	if err != nil {
 		return err
 	}
@@ -55,7 +59,31 @@ func (c *explainCommands) run(ctx context.Context, n *ast.Explain, q request) er
 	for i, line := range lines {
 		rows[i] = types.Row{types.Text(line)}
 	}
-	return q.rows(textColumns("QUERY PLAN"), rows)
+	return q.rows(explainColumns(n), rows)
+}
+
+// explainColumns describes the rows of EXPLAIN.
+func explainColumns(n *ast.Explain) []Column {
+	cols := textColumns("QUERY PLAN")
+	if n.Format == "json" {
+		cols[0].Type = types.TJSON
+	}
+	return cols
+}
+
+// explainLines returns the rows of EXPLAIN; times is nil without ANALYZE.
+func explainLines(n *ast.Explain, p *planner.Plan, opts planner.ExplainOptions, times *planner.ExplainTimes) ([]string, error) {
+	if n.Format == "json" {
+		text, err := planner.ExplainJSON(p, opts, times)
+		return []string{text}, err
+	}
+	lines := planner.Explain(p, opts)
+	if times != nil {
+		lines = append(lines,
+			fmt.Sprintf("Planning Time: %.3f ms", times.Planning.Seconds()*1e3),
+			fmt.Sprintf("Execution Time: %.3f ms", times.Execution.Seconds()*1e3))
+	}
+	return lines, nil
 }
 
 // values has the values of the literals and parameters of a statement; nil if some cannot be computed.
@@ -92,30 +120,26 @@ func (c *explainCommands) target(ctx context.Context, n *ast.Explain) (*cachedPl
 	return plan, st.Literals, nil, err
 }
 
-// analyze runs a plan and returns its lines with what was measured.
-func (c *explainCommands) analyze(ctx context.Context, plan *cachedPlan, literals []sql.Literal, params types.Row, planning time.Duration) ([]string, error) {
+// analyze runs a plan and returns what was measured of its nodes, and the time that it took.
+func (c *explainCommands) analyze(
+	ctx context.Context, plan *cachedPlan, literals []sql.Literal, params types.Row,
+) (actual func(planner.Node) (planner.Actual, bool), took time.Duration, _ error) {
 	runner, analysis, err := executor.NewAnalyzedRunner(plan.Plan)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	began := time.Now()
 	e := &run{plan: &cachedPlan{Plan: plan.Plan, version: plan.version, idle: runner}, literals: literals, params: params}
 	if _, err := c.runner.executePlan(ctx, e, &rowCollector{discard: true}); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	took := time.Since(began)
-	lines := planner.Explain(plan.Plan, planner.ExplainOptions{
-		Literals: literals, Format: &c.settings.Format,
-		Actual: func(node planner.Node) (planner.Actual, bool) {
-			stats, ok := analysis.Node(node)
-			actual := planner.Actual{Rows: stats.Rows, Loops: stats.Loops, Time: stats.Time}
-			if stats.TempBytes > 0 {
-				actual.Note = fmt.Sprintf("(spilled %d kB)", stats.TempBytes>>10)
-			}
-			return actual, ok
-		},
-	})
-	return append(lines,
-		fmt.Sprintf("Planning Time: %.3f ms", planning.Seconds()*1e3),
-		fmt.Sprintf("Execution Time: %.3f ms", took.Seconds()*1e3)), nil
+	took = time.Since(began)
+	return func(node planner.Node) (planner.Actual, bool) {
+		stats, ok := analysis.Node(node)
+		actual := planner.Actual{Rows: stats.Rows, Loops: stats.Loops, Time: stats.Time}
+		if stats.TempBytes > 0 {
+			actual.Note = fmt.Sprintf("(spilled %d kB)", stats.TempBytes>>10)
+		}
+		return actual, ok
+	}, took, nil
 }

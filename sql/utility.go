@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -155,6 +157,8 @@ func (p *parser) explainable(st ast.Statement) {
 	p.unexpected()
 }
 
+var explainFormats = []string{"text", "xml", "json", "yaml"}
+
 // explainOptions reads (option [value], …).
 func (p *parser) explainOptions(st *ast.Explain) {
 	p.expect('(')
@@ -169,8 +173,12 @@ func (p *parser) explainOptions(st *ast.Explain) {
 		case "verbose":
 			st.Verbose = p.boolOption(pos, name, value)
 		case "format":
-			st.Format = kw.Fold(value)
-		case "costs", "buffers", "timing", "summary", "settings", "wal":
+			if st.Format = kw.Fold(value); !slices.Contains(explainFormats, st.Format) {
+				p.later(pgerror.New(pgerror.InvalidParameterValue, `unrecognized value for EXPLAIN option "%s": "%s"`, name, value).At(int(pos)))
+			}
+		case "costs":
+			st.NoCosts = !p.boolOption(pos, name, value)
+		case "buffers", "timing", "summary", "settings", "wal":
 		default:
 			p.later(pgerror.New(pgerror.SyntaxError, `unrecognized EXPLAIN option "%s"`, name).At(int(pos)))
 		}

@@ -552,7 +552,8 @@ type (
 	Explain struct {
 		Pos
 		Analyze, Verbose bool
-		Format           string          // "", "json" …
+		NoCosts          bool
+		Format           string          // "text", "json" …; "": none is given
 		Options          []StorageOption // all, as written
 		Statement        Statement
 		Text             string // the explained statement's own text
