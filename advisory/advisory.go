@@ -8,7 +8,7 @@
 //	I1 A key is locked in the store while any of the session's counts of it is above 0: exclusively once an exclusive count has been, which
 //	   lasts until the last count is gone.
 //	I2 A lock of transaction level ends with the transaction, or with the rollback to a savepoint before it.
-//	I3 A session does not go on with a lock that others may have: Options.Lost is called.
+//	I3 A session does not go on with a lock that others may have: Options.Lost is called, and Confirm fails the commit that comes before that.
 //	I4 A circle of waits through advisory locks, row locks and schema changes is a deadlock for one of its waiters: each lock of a session
 //	   waits, in the graph of waits, for the session's transaction.
 package advisory
@@ -16,11 +16,13 @@ package advisory
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/percolator"
@@ -205,7 +207,25 @@ func (l *Locks) edge(ctx context.Context, waiter, holder tso.Timestamp) (done fu
 	if l.opts.Graph == nil || waiter == 0 || holder == 0 {
 		return func() {}, nil
 	}
-	return l.opts.Graph.Wait(ctx, waiter, holder, nil)
+	done, err = l.opts.Graph.Wait(ctx, waiter, holder, nil)
+	if errkind.Of(err) == errkind.Unavailable { // A deadlock through this wait is not found then; timeouts end it.
+		return func() {}, nil
+	}
+	return done, err
+}
+
+// Confirm returns nil if the store still has all locks of the session. It is called before a transaction commits: what a lock protects must
+// not be written by who has lost it.
+func (l *Locks) Confirm(ctx context.Context) error {
+	l.mu.Lock()
+	all := slices.Collect(maps.Values(l.mu.held))
+	l.mu.Unlock()
+	for _, held := range all {
+		if err := held.hold.Confirm(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Follow is called when the session's transaction begins: whoever waits for a lock of the session then waits for the transaction.

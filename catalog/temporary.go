@@ -455,3 +455,13 @@ func (ch *Change) putTemporaryStats(t *TableDescriptor, stats *TableStats) {
 	kept[t.ID] = stats
 	ch.temporary.stats = kept
 }
+
+// TemporaryIDs lists the temporary relations of all sessions that have keys, as of a snapshot.
+func TemporaryIDs(ctx context.Context, r percolator.Reader) (ids []uint64, err error) {
+	err = scan(ctx, r, wordTemporary, func(key, _ []byte) error {
+		id, err := idOfKey(wordTemporary, key)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}

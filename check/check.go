@@ -35,18 +35,21 @@ type Summary struct{ Tables, Rows, Entries, Findings int64 }
 // groupSize is the number of keys that are looked up together.
 const groupSize = 1024
 
-// Run checks everything that txn sees and calls report with each finding; an error of report ends it.
+// Source is what a check reads.
+type Source struct {
+	Resolver catalog.Resolver
+	Txn      percolator.Reader // of the resolver's snapshot
+	Env      *builtin.Env      // evaluates the expressions of indexes and constraints
+}
+
+// Run checks a database, and calls report with each finding; an error of report ends it.
 // progress, if given, is called every few thousand rows and entries with the relation and their number.
-func Run(ctx context.Context, c *catalog.Catalog, txn *percolator.Txn, report func(Finding) error, progress func(relation string, rows int64)) (Summary, error) {
-	resolver, err := c.At(ctx, txn)
+func Run(ctx context.Context, of Source, report func(Finding) error, progress func(relation string, rows int64)) (Summary, error) {
+	all, err := of.Resolver.Relations(ctx)
 	if err != nil {
 		return Summary{}, err
 	}
-	all, err := resolver.Relations(ctx)
-	if err != nil {
-		return Summary{}, err
-	}
-	k := &checker{txn: txn, resolver: resolver, report: report, progress: progress, env: envOf(resolver)}
+	k := &checker{txn: of.Txn, resolver: of.Resolver, report: report, progress: progress, env: of.Env}
 	for _, t := range all {
 		if err := k.descriptor(ctx, t); err != nil {
 			return k.sum, err
@@ -64,11 +67,6 @@ func Run(ctx context.Context, c *catalog.Catalog, txn *percolator.Txn, report fu
 	return k.sum, nil
 }
 
-// envOf returns what stored expressions are evaluated with.
-func envOf(r catalog.Resolver) *builtin.Env {
-	return &builtin.Env{TextSearch: func() builtin.TextSearch { return r.TextSearch() }}
-}
-
 // checker is one run. One goroutine's.
 type checker struct {
 	txn      percolator.Reader
@@ -76,7 +74,7 @@ type checker struct {
 	report   func(Finding) error
 	progress func(relation string, rows int64)
 	sum      Summary
-	env      *builtin.Env // of the expressions of indexes
+	env      *builtin.Env
 }
 
 // seen reports progress every few thousand rows or entries.
@@ -138,6 +136,9 @@ func (k *checker) descriptor(ctx context.Context, t *catalog.TableDescriptor) er
 				return err
 			}
 		}
+	}
+	if err := k.partitions(ctx, t); err != nil {
+		return err
 	}
 	return k.indexes(t)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -135,7 +136,11 @@ func (f *fixture) problems() (string, Summary) {
 		f.t.Fatal(err)
 	}
 	var lines []string
-	sum, err := Run(context.Background(), f.catalog, txn, func(p Finding) error {
+	resolver, err := f.catalog.At(context.Background(), txn)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	sum, err := Run(context.Background(), Source{resolver, txn, &builtin.Env{}}, func(p Finding) error {
 		problem, _, _ := strings.Cut(p.Problem, ": ")
 		lines = append(lines, p.Relation+" "+p.Index+" "+strings.Map(func(r rune) rune {
 			if r >= '0' && r <= '9' {

@@ -2,12 +2,15 @@
 // part of `percodb check`; package kv checks locks and write records.
 //
 //	descriptors ── names, columns, indexes, owners agree with each other
-//	rows        ── decode; NOT NULL columns are not NULL; each has its entry in every index, and the parents of its foreign keys exist
+//	partitions  ── they and their table list each other; bounds do not overlap
+//	rows        ── decode; are in the partition of their bound; satisfy NOT NULL and CHECK constraints, of domains, too; generated columns
+//	               are what their expressions give; each row has its entry in every index, and the parents of its foreign keys exist
 //	entries     ── decode; each points at a row, and is the entry of that row
 //	sequences   ── lie within their bounds
+//	keys        ── belong to a relation, to the temporary one of a session, or to what waits for garbage collection
 //
 // It reports every difference as a Finding and continues; only a failed read ends it. It changes nothing and blocks no
 // writers, since it reads a snapshot.
 //
-// It does not verify CHECK constraints, which need a session, and repairs nothing.
+// Constraints that are NOT VALID are not verified. It repairs nothing.
 package check

@@ -7,7 +7,6 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
-	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -30,8 +29,7 @@ func (c *tableChecker) bindKeys(ctx context.Context) error {
 		if k.NotValid {
 			continue
 		}
-		env := &builtin.Env{Ctx: ctx}
-		bound, err := planner.BindForeignKey(ctx, k, c.t, c.resolver, env)
+		bound, err := planner.BindForeignKey(ctx, k, c.t, c.resolver, c.env)
 		if err != nil {
 			if err := c.found(c.t, nil, nil, "foreign key %q: %v", k.Name, err); err != nil {
 				return err
@@ -46,7 +44,7 @@ func (c *tableChecker) bindKeys(ctx context.Context) error {
 		if err := c.keyParts(ctx, k, bound.Parent); err != nil {
 			return err
 		}
-		c.keys = append(c.keys, &keyChecker{ForeignKey: bound, ev: expr.Context{Ctx: ctx, Env: env}})
+		c.keys = append(c.keys, &keyChecker{ForeignKey: bound, ev: expr.Context{Ctx: ctx, Env: c.env}})
 	}
 	return nil
 }

@@ -34,6 +34,9 @@ func (k *checker) table(ctx context.Context, t *catalog.TableDescriptor) error {
 	if tc.bound, err = planner.BindPartitionCheck(ctx, t, k.resolver, k.env); err != nil {
 		return k.found(t, nil, nil, "the bounds of partitions cannot be bound: %v", err)
 	}
+	if err := tc.bindConditions(ctx); err != nil {
+		return err
+	}
 	if err := tc.bindKeys(ctx); err != nil {
 		return err
 	}
@@ -65,6 +68,7 @@ type tableChecker struct {
 	decoder rowenc.Decoder
 	entries *entries.Maker // nil: a row is all that the indexes hold
 	bound   *planner.PartitionCheck
+	conditions
 	// Entries that rows should have, waiting to be looked up together.
 	wanted []wantedEntry
 	keys   []*keyChecker
@@ -122,6 +126,9 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 		}
 	}
 	if err := c.place(ctx, key, row); err != nil {
+		return err
+	}
+	if err := c.meets(key, row); err != nil {
 		return err
 	}
 	c.begin(row)

@@ -408,8 +408,13 @@ func (s *server) verify() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	resolver, err := s.catalog.At(ctx, txn)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	env := &builtin.Env{TextSearch: func() builtin.TextSearch { return resolver.TextSearch() }}
 	var out strings.Builder
-	_, err = check.Run(ctx, s.catalog, txn, func(f check.Finding) error {
+	_, err = check.Run(ctx, check.Source{Resolver: resolver, Txn: txn, Env: env}, func(f check.Finding) error {
 		out.WriteString("FINDING " + f.String() + "\n")
 		return nil
 	}, nil)

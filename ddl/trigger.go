@@ -80,6 +80,8 @@ func (r *run) triggerTable(t *catalog.TableDescriptor, n *ast.CreateTrigger) err
 			WithDetail("Views cannot have row-level BEFORE or AFTER triggers.")
 	case t.Kind == catalog.KindView && slices.ContainsFunc(n.Events, func(e ast.TriggerEvent) bool { return e.Kind == "TRUNCATE" }):
 		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is a view", t.Name).WithDetail("Views cannot have TRUNCATE triggers.")
+	case t.Kind == catalog.KindView && len(n.Transition) > 0:
+		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is a view", t.Name).WithDetail("Triggers on views cannot have transition tables.")
 	case t.Kind == catalog.KindView && n.Constraint:
 		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a table", t.Name)
 	case t.Kind == catalog.KindVirtual:

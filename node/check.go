@@ -18,8 +18,10 @@ import (
 	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/notify"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/server"
+	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -239,11 +241,12 @@ func (c *stoppedCheck) checkTables(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.check(ctx, c.report)
+	hub := notify.New(notify.Options{})
+	return d.check(ctx, c.sessionDeps(d, data, hub), c.report)
 }
 
-// check reports inconsistencies of rows, index entries and descriptors, as of now.
-func (d *database) check(ctx context.Context, r server.CheckReport) error {
+// check reports inconsistencies of rows, index entries and descriptors of all databases, as of now, in sessions with deps.
+func (d *database) check(ctx context.Context, deps session.Deps, r server.CheckReport) error {
 	txn, err := d.db.BeginTxn(ctx, percolator.TxnOptions{ReadOnly: true})
 	if err != nil {
 		return err
@@ -254,23 +257,51 @@ func (d *database) check(ctx context.Context, r server.CheckReport) error {
 		return fmt.Errorf("check the tables: %w", err)
 	}
 	var sum check.Summary
+	var schemas []catalog.Resolver
 	for _, database := range schema.Databases().All() {
 		of := ""
 		if database.OID != catalog.FirstDatabase {
 			of = "database " + database.Name + ": "
 		}
-		found, err := check.Run(ctx, d.catalog.Database(database.OID), txn, func(f check.Finding) error {
-			r.Finding(of + f.String())
-			return ctx.Err()
-		}, r.Progress)
+		deps.Catalog = d.catalog.Database(database.OID)
+		found, err := checkDatabase(ctx, deps, of, r)
 		if err != nil {
 			return fmt.Errorf("%scheck the tables: %w", of, err)
 		}
 		sum.Tables, sum.Rows, sum.Entries = sum.Tables+found.Tables, sum.Rows+found.Rows, sum.Entries+found.Entries
+		resolver, err := deps.Catalog.At(ctx, txn)
+		if err != nil {
+			return fmt.Errorf("%scheck the tables: %w", of, err)
+		}
+		schemas = append(schemas, resolver)
+	}
+	if err := check.Leftovers(ctx, schemas, txn, findings(ctx, "", r)); err != nil {
+		return fmt.Errorf("check the keys of tables: %w", err)
 	}
 	r.Note(fmt.Sprintf("%s: %s, %s", plural.Count(sum.Tables, "table"), plural.Count(sum.Rows, "row"), plural.Count(sum.Entries, "index entry")))
 	r.Verified(tablesPart)
 	return nil
+}
+
+// checkDatabase checks the database of deps.Catalog, unless it has been dropped meanwhile.
+func checkDatabase(ctx context.Context, deps session.Deps, of string, r server.CheckReport) (check.Summary, error) {
+	c, err := session.NewChecking(ctx, deps)
+	if errors.Is(err, catalog.ErrNoDatabase) {
+		return check.Summary{}, nil
+	}
+	if err != nil {
+		return check.Summary{}, err
+	}
+	defer c.Close()
+	return c.Run(findings(ctx, of, r), r.Progress)
+}
+
+// findings passes findings on to a report.
+func findings(ctx context.Context, of string, r server.CheckReport) func(check.Finding) error {
+	return func(f check.Finding) error {
+		r.Finding(of + f.String())
+		return ctx.Err()
+	}
 }
 
 // Check verifies the data of the running process: its store, its directory of ranges, the tables it can read.

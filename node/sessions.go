@@ -75,6 +75,16 @@ func (n *Node) openDatabase(ctx context.Context, db *percolator.DB, s *storage) 
 	return &database{db: db, catalog: c}, nil
 }
 
+// sessionDeps is what sessions need at least, those of percodb check.
+func (n *Node) sessionDeps(d *database, s *storage, hub *notify.Hub) session.Deps {
+	return session.Deps{
+		DB: d.db, Catalog: d.catalog, Router: s.router, Oracle: s.oracle, Plans: session.NewPlanCache(),
+		Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version, Notify: hub,
+		GroupSize: n.opts.GroupSize, Shared: !s.local(), WaitGraph: s.waits, Builds: new(ddl.Builds),
+		Memory: n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7),
+	}
+}
+
 // startSessions opens the database and listens for clients. collect returns the controller of garbage collection. The
 // process reports to it before its first transaction, which reads the schema; otherwise the history that it reads could
 // be collected.
@@ -93,20 +103,15 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 		return err
 	}
 	n.db = d
-	n.checks = append(n.checks, d.check)
 	analyzer := ddl.NewAnalyzer(d.db, d.catalog, 0, n.log)
 	n.onClose(func(context.Context) { analyzer.Close() })
 	hub := notify.New(notify.Options{Memory: n.opts.Memory.Sub("notifications", n.opts.Memory.Limit()/8)})
 	if s.join != nil {
 		s.join(hub)
 	}
-	deps := session.Deps{
-		DB: d.db, Catalog: d.catalog, Router: s.router, Oracle: s.oracle, Plans: session.NewPlanCache(),
-		Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version, Notify: hub,
-		GroupSize: n.opts.GroupSize, Shared: !s.local(), GC: reporter,
-		WaitGraph: s.waits, Builds: new(ddl.Builds),
-		Memory: n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7), Audit: n.audit,
-	}
+	deps := n.sessionDeps(d, s, hub)
+	deps.GC, deps.Audit = reporter, n.audit
+	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return d.check(ctx, deps, r) })
 	observers := observer.Start(observer.Options{Deps: deps, Logger: n.log, Registerer: n.registry})
 	n.onClose(observers.Close)
 	hub.OnProcessEnded(observers.ProcessEnded)

@@ -2,6 +2,7 @@ package percolator
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,8 +22,27 @@ type Hold struct {
 
 // holdState is what the lease of a hold's transaction needs of it.
 type holdState struct {
-	lost   func()
-	shared atomic.Bool
+	lost func()
+	told atomic.Bool // lost was called
+
+	mu      sync.Mutex
+	renewed time.Time // when the lock was renewed last, by the local clock
+}
+
+// renew notes that the lock was there at a time.
+func (s *holdState) renew(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at.After(s.renewed) {
+		s.renewed = at
+	}
+}
+
+// age is how long ago the lock was renewed.
+func (s *holdState) age() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.renewed)
 }
 
 // HoldOptions of DB.Hold.
@@ -47,7 +67,6 @@ func (db *DB) Hold(ctx context.Context, key []byte, o HoldOptions) (*Hold, error
 		return nil, err
 	}
 	h := &Hold{txn: txn, key: key, state: holdState{lost: o.Lost}}
-	h.state.shared.Store(o.Shared)
 	txn.locks.lease.hold = &h.state
 	if err := h.acquire(ctx, o); err != nil {
 		_ = txn.Rollback(context.WithoutCancel(ctx)) // It always succeeds.
@@ -64,11 +83,20 @@ func (h *Hold) Strengthen(ctx context.Context, o HoldOptions) error {
 		return err
 	}
 	h.txn.moveTo(ts)
-	if err := h.acquire(ctx, o); err != nil {
-		return err
+	return h.acquire(ctx, o)
+}
+
+// Confirm renews the lock, and returns nil if its store still has it. Otherwise others may have had it meanwhile; Lost is called then, unless the
+// store could not be reached. Errors: *LockNotAvailableError, those of routing and of the context.
+func (h *Hold) Confirm(ctx context.Context) error {
+	l := &h.txn.locks.lease
+	start := time.Now()
+	err := l.send(ctx, l.ttlNow(ctx))
+	l.beatHold(start, err)
+	if l.doomed.Load() {
+		return &LockNotAvailableError{Key: h.key}
 	}
-	h.state.shared.Store(false)
-	return nil
+	return err
 }
 
 func (h *Hold) acquire(ctx context.Context, o HoldOptions) error {
@@ -94,14 +122,14 @@ func (h *Hold) Release(ctx context.Context) {
 
 // beatHold follows a heartbeat of a hold that began at start and ended with err: it dooms the hold if another transaction may have its lock.
 func (l *lease) beatHold(start time.Time, err error) {
-	kind, expired := errkind.Of(err), time.Since(l.renewed) >= time.Duration(l.ttlMillis)*time.Millisecond
+	kind, expired := errkind.Of(err), l.hold.age() >= time.Duration(l.ttlMillis)*time.Millisecond
 	switch {
 	case err == nil:
-		l.renewed = start
+		l.hold.renew(start)
 	case kind == errkind.Locked, kind == errkind.LockNotFound, kind == errkind.Committed, expired:
 		l.doomed.Store(true)
 	}
-	if l.doomed.Load() && l.hold.lost != nil && l.running() {
+	if l.doomed.Load() && l.hold.lost != nil && l.running() && !l.hold.told.Swap(true) {
 		l.hold.lost()
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/percodb/percodb/internal/errkind"
 )
 
-// Goal: a hold outlasts restarts of its store, shared and exclusive; if another transaction has got its lock, or it could not be renewed until
-// it expired, its owner is told, once. Garbage collection does not wait for it. Method: restart the store under a hold; send heartbeats.
+// Goal: the owner of a hold, shared or exclusive, is told once if others may have had its lock: its store has restarted, or could not be reached until
+// the lock expired. Garbage collection does not wait for it. Method: restart the store under a hold; send heartbeats.
 func TestHoldOverARestart(t *testing.T) {
 	ctx := context.Background()
 	for _, tc := range []struct {
@@ -16,7 +18,14 @@ func TestHoldOverARestart(t *testing.T) {
 		do   func(c *restarts, db *DB, h *Hold)
 		lost int
 	}{
-		{name: "alone", do: func(_ *restarts, _ *DB, h *Hold) { h.txn.locks.lease.beat() }},
+		{name: "alone", lost: 1, do: func(_ *restarts, _ *DB, h *Hold) { h.txn.locks.lease.beat() }},
+		{name: "asked", lost: 1, do: func(_ *restarts, _ *DB, h *Hold) {
+			for range 2 {
+				if err := h.Confirm(ctx); errkind.Of(err) != errkind.LockNotAvailable {
+					t.Errorf("confirmed: %v", err)
+				}
+			}
+		}},
 		{name: "another has locked it", lost: 1, do: func(_ *restarts, db *DB, h *Hold) {
 			if err := lock(mustBeginTxn(t, db, pessimistic), "a"); err != nil {
 				t.Error(err)
@@ -30,7 +39,7 @@ func TestHoldOverARestart(t *testing.T) {
 			if l.doomed.Load() {
 				t.Error("lost at the first heartbeat that failed")
 			}
-			l.renewed = time.Now().Add(-time.Duration(l.ttlMillis) * time.Millisecond)
+			h.state.renewed = time.Now().Add(-time.Duration(l.ttlMillis) * time.Millisecond)
 			l.beatHold(time.Now(), errors.New("not reached"))
 		}},
 	} {
@@ -48,6 +57,9 @@ func TestHoldOverARestart(t *testing.T) {
 				}
 				if db.active.oldest(now) < h.StartTS() {
 					t.Error("garbage collection waits for the hold")
+				}
+				if err := h.Confirm(ctx); err != nil {
+					t.Errorf("not confirmed: %v", err)
 				}
 				c.restart(0)
 				tc.do(c, db, h)

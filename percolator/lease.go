@@ -31,9 +31,8 @@ type lease struct {
 	// lockedAt is the timestamp as of which the primary was locked pessimistically, 0 if it was not; alone: not shared.
 	lockedAt tso.Timestamp
 	alone    bool
-	// hold: the lock is a Hold's, which lives as long as its owner; else nil. renewed is when it was renewed last, by the local clock.
-	hold    *holdState
-	renewed time.Time
+	// hold: the lock is a Hold's, which lives as long as its owner; else nil.
+	hold *holdState
 	// doomed: the transaction has been rolled back. It is advisory; the shard decides.
 	doomed atomic.Bool
 
@@ -49,7 +48,9 @@ type lease struct {
 func (l *lease) begin(db *DB, startTS tso.Timestamp, primary []byte, openMillis, ttlMillis uint64) {
 	l.db, l.startTS, l.primary = db, startTS, primary
 	l.begun, l.openMillis, l.ttlMillis = time.Now(), openMillis, ttlMillis
-	l.renewed = l.begun
+	if l.hold != nil {
+		l.hold.renew(l.begun)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.timer = time.AfterFunc(l.period(), l.beat)
@@ -83,7 +84,7 @@ func (l *lease) beat() {
 	start, prewritten := time.Now(), l.prewritten.Load()
 	ttlMillis := l.ttlNow(ctx)
 	err := l.send(ctx, ttlMillis)
-	if errkind.Of(err) == errkind.LockNotFound && !prewritten && (l.alone || l.hold != nil) {
+	if errkind.Of(err) == errkind.LockNotFound && !prewritten && l.alone && l.hold == nil {
 		err = l.lockAgain(ctx, ttlMillis)
 	}
 	cancel()
@@ -143,12 +144,6 @@ func (l *lease) lockAgain(ctx context.Context, ttlMillis uint64) error {
 	}
 	req := &kv.AcquireLocksRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{l.primary},
 		Primary: l.primary, StartTS: l.startTS, ReadTS: l.lockedAt, TTLMillis: ttlMillis, LeaseMillis: l.ttlMillis, Process: l.db.opts.Process}
-	if l.hold != nil {
-		if req.ReadTS, err = l.db.oracle.Now(ctx); err != nil { // Garbage collection does not wait for holds.
-			return err
-		}
-		req.Shared = l.hold.shared.Load()
-	}
 	_, err = shard.AcquireLocks(ctx, req)
 	l.routeFailed(err, desc)
 	return err

@@ -1,11 +1,13 @@
 package planner
 
 import (
+	"context"
 	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -225,4 +227,11 @@ func (p *physical) checks(t *catalog.TableDescriptor, scan *scanRel) []Check {
 		out = append(out, Check{Name: c.Name, Cond: p.compile(x, scan.cols)})
 	}
 	return out
+}
+
+// BindChecks binds the CHECK constraints of a table over its full row, in their order.
+func BindChecks(ctx context.Context, t *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env) ([]Check, error) {
+	p := &physical{b: &binder{ctx: ctx, r: r, env: env, noSlots: true}}
+	out := p.checks(t, p.b.newScan(t, t.Name, nil))
+	return out, p.err
 }

@@ -18,6 +18,8 @@ type InputRow struct {
 	Name    string
 	Columns []Column
 	Param   int // number of the first column's parameter; the others' follow
+	// Table is the OID that the row's tableoid has, 0: it has none.
+	Table uint32
 	// Open: the columns may also be named without the row, and by the numbers of their parameters.
 	Open bool
 }
@@ -93,6 +95,9 @@ func BindRows(ctx context.Context, e ast.Expr, rows []InputRow, r catalog.Resolv
 	var cols []int
 	for i := range rows {
 		it := nsItem{alias: rows[i].Name, rel: true}
+		if rows[i].Table != 0 {
+			it.system = []nsCol{{name: "tableoid", e: &expr.Const{Value: types.Int(int64(rows[i].Table)), Typ: types.TOid}}}
+		}
 		for _, c := range rows[i].Columns {
 			id := b.newColumn(c.Name, c.Type)
 			it.cols = append(it.cols, nsCol{name: c.Name, id: id})

@@ -87,7 +87,7 @@ func (p *physical) triggerWhen(t *catalog.TableDescriptor, g *catalog.TriggerDes
 
 // triggerRows are OLD and NEW, all columns of the table each.
 func triggerRows(t *catalog.TableDescriptor) []InputRow {
-	old := InputRow{Name: OldRow, Param: 1}
+	old := InputRow{Name: OldRow, Param: 1, Table: t.OID()}
 	for i := range t.Columns {
 		name := t.Columns[i].Name
 		if t.Columns[i].Hidden {
@@ -95,7 +95,7 @@ func triggerRows(t *catalog.TableDescriptor) []InputRow {
 		}
 		old.Columns = append(old.Columns, Column{Name: name, Type: t.Columns[i].Type})
 	}
-	return []InputRow{old, {Name: NewRow, Columns: old.Columns, Param: 1 + len(old.Columns)}}
+	return []InputRow{old, {Name: NewRow, Columns: old.Columns, Param: 1 + len(old.Columns), Table: t.OID()}}
 }
 
 // CheckTriggerWhen refuses the condition of a trigger that PostgreSQL refuses.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 
 	"github.com/percodb/percodb/advisory"
 	"github.com/percodb/percodb/catalog"
@@ -58,6 +59,18 @@ func (l *advisoryLocks) end(ctx context.Context) {
 	if l.locks != nil {
 		l.locks.EndTransaction(ctx)
 	}
+}
+
+// confirm fails the commit of a session that may have lost a lock. In a process of its own the store keeps them as long as the session lives.
+func (l *advisoryLocks) confirm(ctx context.Context) error {
+	if l.locks == nil || !l.session.deps.Shared {
+		return nil
+	}
+	err := l.locks.Confirm(ctx)
+	if refused := (*percolator.LockNotAvailableError)(nil); errors.As(err, &refused) {
+		return errAdvisoryLost()
+	}
+	return err
 }
 
 // mark is a point for rollbackTo and undo.

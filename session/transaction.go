@@ -293,6 +293,9 @@ func (t *transaction) commitWrites(ctx context.Context) error {
 	if err == nil {
 		err = t.endTemporary(ctx)
 	}
+	if err == nil {
+		err = t.advisory.confirm(ctx)
+	}
 	if err != nil {
 		t.abort()
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/rpc/kvpb"
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
@@ -106,10 +107,10 @@ func (g *WaitGraph) Wait(ctx context.Context, waiter, holder tso.Timestamp, key 
 	defer cancel()
 	res, err := g.client.Wait(bounded, &kvpb.WaitRequest{Waiter: uint64(waiter), Holder: uint64(holder), Key: key,
 		LeaseMillis: uint64(graphLease / time.Millisecond)})
-	if err == nil {
-		err = decodeError(res.GetError())
-	}
 	if err != nil {
+		return nil, &kv.UnavailableError{Shard: "wait-for graph", Err: err}
+	}
+	if err := decodeError(res.GetError()); err != nil {
 		return nil, err
 	}
 	return func() { g.done(context.WithoutCancel(ctx), res.Id) }, nil

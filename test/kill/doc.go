@@ -5,7 +5,8 @@
 //	go run ./test/kill --duration 30m --cluster
 //
 //	 faults                    workloads (pgx)
-//	   │ kill, pause, cut        bank · list append · inserts · counters · index against rows · foreign keys · partitions · large · observers
+//	   │ kill, pause, cut        bank · list append · inserts · counters · index against rows · foreign keys
+//	   │                         partitions · triggers · advisory locks · temporary tables · large · observers
 //	   ▼                            │ record
 //	 processes ◀── SQL ─────────────┘    │
 //	   │ data directories                ▼
@@ -19,7 +20,9 @@
 // throughout, must finish a round, every process is killed and every data directory verified with `percodb check`.
 // Large transactions (large.go) replace all rows of a table of 18 MB: their writes go to a file and, in one process,
 // from there to table files that are ingested. Partitions are detached and attached while rows move between them, are
-// referenced, and fire triggers (partitioned.go). What observers derive (observed.go) must equal a recomputation, and
+// referenced, and fire triggers (partitioned.go). What triggers keep of rows must be what the rows say, and constraints
+// that are checked late hold in every snapshot (triggered.go). An advisory lock never has two holders (advised.go). Nothing
+// is left of temporary relations (temporaries.go). What observers derive (observed.go) must equal a recomputation, and
 // of the deliveries of a change one may have committed. The last lines are
 //
 //	observers handled 20411 changes

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,9 +36,7 @@ var (
 )
 
 // name makes the statements' names of tables and observers those of this round.
-func (o *observed) name(statement string) string {
-	return strings.ReplaceAll(statement, "@", o.table+"_")
-}
+func (o *observed) name(statement string) string { return name(o.table+"_", statement) }
 
 func (o *observed) setup(ctx context.Context, q querier) error {
 	for _, statement := range []string{

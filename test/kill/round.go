@@ -48,9 +48,15 @@ func workloads(number int, bulk *large, deliveries *atomic.Int64) []workload {
 		&indexed{table: "indexed" + suffix},
 		&references{table: "references" + suffix},
 		&partitioned{table: "partitioned" + suffix},
+		&triggered{table: "triggered" + suffix},
+		&advised{table: "advised" + suffix},
+		&temporaries{table: "temporaries" + suffix},
 		&observed{table: "observed" + suffix, deliveries: deliveries},
 	}
 }
+
+// name puts the name of a workload's table where a statement has @.
+func name(table, statement string) string { return strings.ReplaceAll(statement, "@", table) }
 
 // run runs one round and adds its findings to the summary.
 func (r *round) run(ctx context.Context, lasts time.Duration) error {
