@@ -91,6 +91,8 @@ type TableDescriptor struct {
 	Options []string `json:",omitempty"`
 	// ReplicaIdentity is what REPLICA IDENTITY says, as pg_class.relreplident has it; "" for the default. It has no effect.
 	ReplicaIdentity string `json:",omitempty"`
+	// Unlogged is shown, and has no other effect.
+	Unlogged bool `json:",omitempty"`
 	// Rows computes the rows of a KindVirtual relation, and of a sequence read as a table; nil for
 	// others.
 	Rows VirtualRows `json:"-"`
@@ -133,9 +135,22 @@ type ColumnDescriptor struct {
 	Missing []byte
 	Comment string
 	ACL     acl.List `json:",omitzero"` // what is granted on the column beside what is granted on the table
+	// Physical is what ALTER COLUMN has set about statistics and storage. It is shown, and has no effect. nil: nothing.
+	Physical *ColumnStorage `json:",omitempty"`
 	// Expr is a computed column's expression over the row; Name is how messages print it. nil: it is a column of the table, or that of the terms of
 	// an inverted index.
 	Expr *ExprText `json:",omitempty"`
+}
+
+// ColumnStorage are the attributes of a column that PostgreSQL's storage and ANALYZE follow. Immutable once published.
+type ColumnStorage struct {
+	// Statistics is SET STATISTICS; nil: the default.
+	Statistics *int16 `json:",omitempty"`
+	// Storage and Compression are pg_attribute.attstorage and attcompression; "" for those of the type.
+	Storage     string `json:",omitempty"`
+	Compression string `json:",omitempty"`
+	// Options are those of SET (…), name=value.
+	Options []string `json:",omitempty"`
 }
 
 // IndexState states which statements use an index.
@@ -304,9 +319,11 @@ type CheckDescriptor struct {
 type SequenceDescriptor struct {
 	Start, Increment, Min, Max int64
 	Cycle                      bool
-	Type                       types.Type
-	OwnerTable                 uint64 // table that owns it, 0 for none
-	OwnerColumn                uint32
+	// Cache is CACHE, 0 for 1. It is shown; how many values are taken at once is percodb's own.
+	Cache       int64 `json:",omitempty"`
+	Type        types.Type
+	OwnerTable  uint64 // table that owns it, 0 for none
+	OwnerColumn uint32
 	// ValueID identifies the sequence's value among the catalog's keys. RESTART assigns a new one, so that it can be
 	// rolled back. First and FirstCalled are the value while none is stored under it.
 	ValueID     uint64

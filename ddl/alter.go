@@ -58,9 +58,18 @@ func (r *run) alter(ctx context.Context, n *ast.AlterTable) error {
 			return err
 		}
 	}
-	for _, cmd := range n.Commands {
+	retyped := 0
+	for _, cmd := range inPasses(n.Commands) {
 		if t, err = r.current(ctx, t); err != nil {
 			return err
+		}
+		if retypes(cmd) {
+			if retyped++; retyped == 1 {
+				if err := r.alterTypes(ctx, t, retypings(n.Commands)); err != nil {
+					return err
+				}
+			}
+			continue
 		}
 		if err := r.alterOne(ctx, t, cmd); err != nil {
 			return err
@@ -255,11 +264,12 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 			}
 			return r.update(ctx, t, next, false)
 		}
-		if n.Column != "" {
-			_, err := mustColumn(t, n.Column, 0)
-			return err
+		if n.Column != "" || n.Number != "" {
+			return r.alterColumnStorage(ctx, t, n)
 		}
 		switch n.Action {
+		case "SET LOGGED", "SET UNLOGGED":
+			return r.alterLogged(ctx, t, n.Action == "SET UNLOGGED")
 		case "SET SCHEMA":
 			return r.setSchema(ctx, t, n.Name, n.Pos)
 		case "SET", "RESET":

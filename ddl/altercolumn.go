@@ -46,6 +46,10 @@ func (r *run) alterAddColumn(ctx context.Context, t *catalog.TableDescriptor, n 
 	if err := r.look(ctx); err != nil {
 		return err
 	}
+	views, err := r.aliasedViews(ctx, t, b.t, def.Name)
+	if err != nil {
+		return err
+	}
 	if def.Generated != nil {
 		if err := r.setGenerated(ctx, b.t, def.Name, def.Generated); err != nil {
 			return err
@@ -69,6 +73,9 @@ func (r *run) alterAddColumn(ctx context.Context, t *catalog.TableDescriptor, n 
 	if err != nil {
 		return err
 	}
+	if err := r.storeViews(ctx, views); err != nil {
+		return err
+	}
 	for i := range def.Constraints {
 		c := def.Constraints[i]
 		if len(c.Columns) == 0 && c.Kind != ast.Check {
@@ -83,6 +90,24 @@ func (r *run) alterAddColumn(ctx context.Context, t *catalog.TableDescriptor, n 
 		}
 	}
 	return nil
+}
+
+// aliasedViews returns the views on a table that must name a new column otherwise.
+func (r *run) aliasedViews(ctx context.Context, t, next *catalog.TableDescriptor, name string) ([]changedView, error) {
+	users, err := r.viewsOn(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	c := planner.AddedColumn{Table: t, Name: name, Before: r.r, After: replaced{r.r, next}, Env: r.Env}
+	var changed []changedView
+	for _, view := range users {
+		text, err := c.InQuery(ctx, view.ViewQuery)
+		if err != nil {
+			return nil, err
+		}
+		changed = append(changed, changedView{view, text})
+	}
+	return changed, nil
 }
 
 // fillNewColumn gives the last column of next its value in the rows there are.
@@ -220,7 +245,7 @@ func (r *run) alterColumn(ctx context.Context, t *catalog.TableDescriptor, n *as
 		}
 		col.NotNull = false
 	case n.SetType != nil:
-		return r.alterType(ctx, t, next, ord, n)
+		return r.alterTypes(ctx, t, []*ast.AlterColumn{n})
 	}
 	if err != nil {
 		return err
@@ -269,89 +294,57 @@ func (r *run) verifier(ctx context.Context, t *catalog.TableDescriptor, checks [
 	}, nil
 }
 
-// alterType is ALTER COLUMN … TYPE: every row is rewritten with the converted value.
-func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, ord int, n *ast.AlterColumn) error {
+// retype gives a column of next the type of ALTER COLUMN … TYPE. It returns what converts a row of t to the column's new value.
+func (r *run) retype(ctx context.Context, t, next *catalog.TableDescriptor, ord int, n *ast.AlterColumn) (expr.Scalar, error) {
 	typ, err := planner.ResolveType(n.SetType, r.r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	col := &next.Columns[ord]
 	if typ, err = planner.CollateType(typ, n.Collation, r.r, n.Position()); err != nil {
-		return err
+		return nil, err
 	}
 	if err := requireStorable(col.Name, typ, n.Position()); err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.mayUseType(typ); err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.requireNotWithin(t, typ); err != nil {
-		return err
+		return nil, err
 	}
 	if err := requireLasting(t.Schema, typ); err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.requireNoRowValues(ctx, t); err != nil {
-		return err
+		return nil, err
 	}
 	if users, err := generatedFrom(t, n.Name); err != nil {
-		return err
+		return nil, err
 	} else if len(users) > 0 {
-		return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a generated column").
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a generated column").
 			WithDetail("Column %q is used by generated column %q.", n.Name, users[0])
 	}
 	if err := r.requireNoViewUses(ctx, t, ord); err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.requireNoPolicyUses(ctx, t, ord); err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.alterIdentityType(ctx, col, typ, n); err != nil {
-		return err
+		return nil, err
 	}
 	convert, err := r.conversion(ctx, t, ord, typ, n)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	col.Type = typ
 	collateIndexes(next, col.ID, t.Columns[ord].Type.Coll, typ.Coll)
-	if err := r.fitDependents(ctx, next, ord); err != nil {
-		return err
-	}
-	if err := r.mapIndexExpressions(ctx, next, func(ast.Expr) {}); err != nil {
-		return err
-	}
-	checks := slices.DeleteFunc(slices.Clone(next.Checks), func(c catalog.CheckDescriptor) bool { return c.NotValid })
-	verify, err := r.verifier(ctx, next, checks, nil)
-	if err != nil {
-		return err
-	}
-	ev := r.evaluator(ctx)
-	renumber(next)
-	err = r.rewrite(ctx, t, next, func(row types.Row) (types.Row, error) {
-		d, err := ev.eval(convert, row)
-		if err != nil {
-			return nil, err
-		}
-		if d.IsNull() && col.NotNull {
-			return nil, containsNulls(next, ord)
-		}
-		row[ord] = d
-		return row, verify(row)
-	})
-	if err != nil {
-		return err
-	}
-	if err := r.dropIndexes(ctx, t); err != nil {
-		return err
-	}
-	if err := r.update(ctx, t, next, true); err != nil {
-		return err
-	}
-	if next.IsPartitioned() || next.IsPartition() {
-		return nil // That is done when all tables have the new type.
-	}
-	return r.refitKeys(ctx, next, col.ID)
+	return convert, nil
+}
+
+func retypedTwice(n *ast.AlterColumn) error {
+	return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of column %q twice", n.Name).At(n.Position())
 }
 
 // collateIndexes gives the indexes over a column its new collation, but for those with another one than it had.

@@ -38,7 +38,7 @@ const (
 
 // analyzeAlone is ANALYZE outside of a block: tables are read without keeping other schema changes
 // waiting, and their statistics stored one by one.
-func analyzeAlone(ctx context.Context, d *Deps, names []ast.TableName) error {
+func analyzeAlone(ctx context.Context, d *Deps, names []ast.TableName, columns [][]string) error {
 	txn, err := d.DB.Begin(ctx)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func analyzeAlone(ctx context.Context, d *Deps, names []ast.TableName) error {
 	}
 	r := &run{Deps: d, txn: txn, alone: true}
 	r.see(d.Temporary.Over(resolver))
-	tables, err := r.analyzed(ctx, names)
+	tables, err := r.analyzed(ctx, names, columns)
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func storeStats(ctx context.Context, d *Deps, id uint64, stats *catalog.TableSta
 }
 
 // analyze is ANALYZE inside a block.
-func (r *run) analyze(ctx context.Context, names []ast.TableName) error {
-	tables, err := r.analyzed(ctx, names)
+func (r *run) analyze(ctx context.Context, names []ast.TableName, columns [][]string) error {
+	tables, err := r.analyzed(ctx, names, columns)
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,8 @@ func (r *run) analyze(ctx context.Context, names []ast.TableName) error {
 	return nil
 }
 
-// analyzed lists the tables that ANALYZE names, or all.
-func (r *run) analyzed(ctx context.Context, names []ast.TableName) ([]*catalog.TableDescriptor, error) {
+// analyzed lists the tables that ANALYZE names, or all; columns are those that it names of each, which must exist.
+func (r *run) analyzed(ctx context.Context, names []ast.TableName, columns [][]string) ([]*catalog.TableDescriptor, error) {
 	var tables []*catalog.TableDescriptor
 	if len(names) == 0 {
 		all, err := r.r.Relations(ctx)
@@ -119,10 +119,15 @@ func (r *run) analyzed(ctx context.Context, names []ast.TableName) ([]*catalog.T
 		}
 		return tables, err
 	}
-	for _, name := range names {
+	for i, name := range names {
 		t, err := r.mustFind(ctx, name)
 		if err != nil {
 			return nil, err
+		}
+		if columns != nil {
+			if err := requireAnalyzable(t, columns[i]); err != nil {
+				return nil, err
+			}
 		}
 		if t.IsPartitioned() {
 			leaves, err := r.analyzedLeaves(ctx, t)
@@ -144,10 +149,22 @@ func (r *run) analyzed(ctx context.Context, names []ast.TableName) ([]*catalog.T
 	return tables, nil
 }
 
+func requireAnalyzable(t *catalog.TableDescriptor, columns []string) error {
+	for i, name := range columns {
+		if t.ColumnNamed(name) < 0 {
+			return pgerror.New(pgerror.UndefinedColumn, "column %q of relation %q does not exist", name, t.Name)
+		}
+		if slices.Contains(columns[:i], name) {
+			return pgerror.New(pgerror.DuplicateColumn, "column %q of relation %q appears more than once", name, t.Name)
+		}
+	}
+	return nil
+}
+
 // vacuumAlone only analyzes: garbage collection removes old versions of rows.
 func vacuumAlone(ctx context.Context, d *Deps, n *ast.Vacuum) error {
 	if n.Analyze {
-		return analyzeAlone(ctx, d, n.Tables)
+		return analyzeAlone(ctx, d, n.Tables, n.Columns)
 	}
 	return nil
 }

@@ -91,6 +91,11 @@ func (b *builder) addColumn(ctx context.Context, def *ast.ColumnDef) error {
 		return err
 	}
 	at := &b.t.Columns[len(b.t.Columns)-1]
+	if def.Compression != "" {
+		if err := b.setPhysical(at, &ast.SetStorage{Action: "SET COMPRESSION", Name: def.Compression}); err != nil {
+			return err
+		}
+	}
 	switch {
 	case serial || def.Identity != "":
 		return b.ownSequence(ctx, at, def.Sequence, def.Position())
@@ -141,7 +146,7 @@ func (b *builder) ownSequence(ctx context.Context, col *catalog.ColumnDescriptor
 		return err
 	}
 	q.OwnerTable, q.OwnerColumn, q.ValueID = b.t.ID, col.ID, id
-	seq := &catalog.TableDescriptor{ID: id, Kind: catalog.KindSequence, Schema: b.t.Schema, Name: name, Sequence: q}
+	seq := &catalog.TableDescriptor{ID: id, Kind: catalog.KindSequence, Schema: b.t.Schema, Name: name, Sequence: q, Unlogged: b.t.Unlogged}
 	b.sequences = append(b.sequences, seq)
 	col.Sequence = id
 	if col.Identity == "" {

@@ -104,6 +104,9 @@ func (r *run) composite(ctx context.Context, name ast.TableName) (*catalog.TypeD
 	if pg, ok := err.(*pgerror.Error); ok && pg.Code == pgerror.WrongObjectType && pg.Hint == useAlterTable {
 		return nil, pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a composite type", name.Name)
 	}
+	if pg, ok := err.(*pgerror.Error); ok && pg.Code == pgerror.UndefinedObject {
+		return nil, pgerror.New(pgerror.UndefinedTable, "relation \"%s\" does not exist", name.Name)
+	}
 	switch {
 	case err != nil:
 		return nil, err

@@ -26,7 +26,7 @@ func (r *run) newCheck(ctx context.Context, t *catalog.TableDescriptor, c *ast.T
 		}
 		name = chooseName(t.Name, column, "check", taken)
 	case taken(name):
-		return none, pgerror.New(pgerror.DuplicateObject, "constraint %q for relation %q already exists", name, t.Name).At(c.Position())
+		return none, constraintExists(t, name)
 	}
 	oid, err := r.ch.NewID(ctx)
 	if err != nil {
@@ -35,6 +35,10 @@ func (r *run) newCheck(ctx context.Context, t *catalog.TableDescriptor, c *ast.T
 	return catalog.CheckDescriptor{
 		OID: uint32(oid), Name: name, Expr: r.pinned(c.Check), NotValid: c.NotValid, NoInherit: slices.Contains(c.Attributes, "NO INHERIT"),
 	}, nil
+}
+
+func constraintExists(t *catalog.TableDescriptor, name string) error {
+	return pgerror.New(pgerror.DuplicateObject, "constraint %q for relation %q already exists", name, t.Name)
 }
 
 // constraintNamed reports whether t has a constraint of that name.

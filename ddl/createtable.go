@@ -67,7 +67,7 @@ func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, erro
 	if err != nil {
 		return "", err
 	}
-	b.t.OnCommit = onCommit
+	b.t.OnCommit, b.t.Unlogged = onCommit, n.Persistence == ast.Unlogged
 	if b.t.IsPartitioned() || n.Partition != nil {
 		err = partitionedOptions(n.Options)
 	} else {
@@ -365,6 +365,9 @@ func (r *run) keyIndex(ctx context.Context, t *catalog.TableDescriptor, c *ast.T
 	ix.OID = uint32(oid)
 	switch {
 	case ix.Name != "":
+		if t.IndexNamed(ix.Name) == nil && constraintNamed(t, ix.Name) {
+			return ix, constraintExists(t, ix.Name)
+		}
 		if taken(ix.Name) {
 			return ix, relationExists(ix.Name).At(c.Position())
 		}

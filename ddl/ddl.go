@@ -169,7 +169,7 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 		return tag, explainBuilding(err)
 	}
 	if n, ok := stmt.(*ast.Analyze); ok {
-		return "ANALYZE", analyzeAlone(ctx, &d, n.Tables)
+		return "ANALYZE", analyzeAlone(ctx, &d, n.Tables, n.Columns)
 	}
 	if n, ok := stmt.(*ast.Vacuum); ok {
 		return "VACUUM", vacuumAlone(ctx, &d, n)
@@ -497,7 +497,7 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 	case *ast.Comment:
 		return "COMMENT", r.comment(ctx, n)
 	case *ast.Analyze:
-		return "ANALYZE", r.analyze(ctx, n.Tables)
+		return "ANALYZE", r.analyze(ctx, n.Tables, n.Columns)
 	case *ast.Reindex:
 		return "REINDEX", r.reindex(ctx, n)
 	case *ast.Cluster:

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -56,6 +57,9 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 		next.Triggers = slices.DeleteFunc(next.Triggers, func(g catalog.TriggerDescriptor) bool { return g.Name == u.name })
 	}
 	next.Columns = append(next.Columns[:ord], next.Columns[ord+1:]...)
+	if err := r.dropAliases(ctx, t, ord); err != nil {
+		return err
+	}
 	if err := r.dropBroken(ctx, t, next, "column "+n.Name+" of table "+t.Name, n.Cascade); err != nil {
 		return err
 	}
@@ -94,6 +98,24 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 		return err
 	}
 	return r.requireNoFieldUses(ctx, n.Name, "column "+n.Name+" of table "+t.Name, false)
+}
+
+// dropAliases removes the alias that views give a column, which would become that of the next one.
+func (r *run) dropAliases(ctx context.Context, t *catalog.TableDescriptor, ord int) error {
+	users, err := r.viewsOn(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	c := planner.DroppedColumn{Table: t, Ordinal: ord}
+	var changed []changedView
+	for _, view := range users {
+		text, err := c.InQuery(view.ViewQuery)
+		if err != nil {
+			return err
+		}
+		changed = append(changed, changedView{view, text})
+	}
+	return r.storeViews(ctx, changed)
 }
 
 // dropColumnKeys drops the foreign keys over a column, and, if cascade permits it, those to it.

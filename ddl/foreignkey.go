@@ -148,7 +148,7 @@ func (r *run) parentOf(ctx context.Context, t *catalog.TableDescriptor, name ast
 		return nil, pgerror.New(pgerror.WrongObjectType, "referenced relation %q is not a table", parent.Name)
 	case t.Temporary() && !parent.Temporary():
 		return nil, pgerror.New(pgerror.InvalidTableDefinition, "constraints on temporary tables may reference only temporary tables")
-	case !t.Temporary() && parent.Temporary():
+	case !t.Temporary() && (parent.Temporary() || parent.Unlogged && !t.Unlogged):
 		return nil, pgerror.New(pgerror.InvalidTableDefinition, "constraints on permanent tables may reference only permanent tables")
 	}
 	return parent, nil

@@ -249,7 +249,7 @@ func (r *run) attachPartition(ctx context.Context, parent *catalog.TableDescript
 		return err
 	}
 	if !parent.IsPartitioned() {
-		return pgerror.New(pgerror.WrongObjectType, "table %q is not partitioned", parent.Name)
+		return pgerror.New(invalidObjectDefinition, "table %q is not partitioned", parent.Name)
 	}
 	if err := r.attachable(ctx, t, parent); err != nil {
 		return err
@@ -298,7 +298,7 @@ func (r *run) attachPartition(ctx context.Context, parent *catalog.TableDescript
 	next.PartitionOf = &catalog.PartitionOf{Parent: parent.ID, Bound: bound}
 	for i := range next.Checks {
 		if inherited := slices.ContainsFunc(parent.Checks, func(c catalog.CheckDescriptor) bool { return c.Name == next.Checks[i].Name && !c.NoInherit }); inherited {
-			next.Checks[i].Inherited, next.Checks[i].Local = true, true
+			next.Checks[i].Inherited, next.Checks[i].Local = true, false
 		}
 	}
 	if err := r.inheritTriggers(ctx, next, parent); err != nil {
@@ -412,7 +412,7 @@ func notPartition(t, parent *catalog.TableDescriptor) error {
 // detachPartition is ALTER TABLE … DETACH PARTITION.
 func (r *run) detachPartition(ctx context.Context, parent *catalog.TableDescriptor, n *ast.TableCommand) error {
 	if !parent.IsPartitioned() {
-		return pgerror.New(pgerror.WrongObjectType, "table %q is not partitioned", parent.Name)
+		return pgerror.New(invalidObjectDefinition, "table %q is not partitioned", parent.Name)
 	}
 	t, err := r.mustFind(ctx, *n.Table)
 	if err != nil {

@@ -95,7 +95,7 @@ func inheritedConstraint(t *catalog.TableDescriptor, name string) bool {
 // below it.
 func (r *run) alterPartitioned(ctx context.Context, t *catalog.TableDescriptor, n *ast.AlterTable) error {
 	for _, cmd := range n.Commands {
-		if err := r.requireCarried(t, n, cmd); err != nil {
+		if err := r.requireCarried(ctx, t, n, cmd); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (r *run) alterPartitioned(ctx context.Context, t *catalog.TableDescriptor, 
 			return err
 		}
 	}
-	for _, cmd := range n.Commands {
+	for _, cmd := range inPasses(n.Commands) {
 		if err := r.alterTree(ctx, t.ID, n.Only, cmd); err != nil {
 			return err
 		}
@@ -157,13 +157,24 @@ func carried(n *ast.AlterTable) bool {
 }
 
 // requireCarried refuses commands that the tables below t cannot follow.
-func (r *run) requireCarried(t *catalog.TableDescriptor, n *ast.AlterTable, cmd ast.AlterCommand) error {
+func (r *run) requireCarried(ctx context.Context, t *catalog.TableDescriptor, n *ast.AlterTable, cmd ast.AlterCommand) error {
 	parts := len(t.Partitioning.Partitions) > 0
 	key := func(column, verb string) error {
-		if in, err := r.inPartitionKeyOf(t, column); err != nil || !in {
+		tree, err := catalog.PartitionTree(ctx, r.r, t)
+		if err != nil {
 			return err
 		}
-		return pgerror.New(pgerror.InvalidTableDefinition, "cannot %s column %q because it is part of the partition key of relation %q", verb, column, t.Name)
+		for _, below := range tree {
+			if !below.IsPartitioned() {
+				continue
+			}
+			if in, err := r.inPartitionKeyOf(below, column); err != nil {
+				return err
+			} else if in {
+				return pgerror.New(pgerror.InvalidTableDefinition, "cannot %s column %q because it is part of the partition key of relation %q", verb, column, below.Name)
+			}
+		}
+		return nil
 	}
 	switch c := cmd.(type) {
 	case *ast.AddColumn:
@@ -474,7 +485,7 @@ func (r *run) carryCheck(ctx context.Context, t *catalog.TableDescriptor, c *cat
 			return pgerror.New(pgerror.DuplicateObject, "constraint %q for relation %q already exists", c.Name, part.Name)
 		case at >= 0:
 			r.notice(pgerror.SuccessfulCompletion, "merging constraint %q with inherited definition", c.Name)
-			next.Checks[at].Inherited, next.Checks[at].Local = true, true
+			next.Checks[at].Inherited, next.Checks[at].Local = true, false
 		case constraintNamed(next, c.Name):
 			return pgerror.New(pgerror.DuplicateObject, "constraint %q for relation %q already exists", c.Name, part.Name)
 		default:

@@ -137,7 +137,7 @@ func (r *run) setPolicy(ctx context.Context, t *catalog.TableDescriptor, p *cata
 func (r *run) pinPolicy(ctx context.Context, e ast.Expr, dependsOn *[]uint64) error {
 	uses := &catalog.TableDescriptor{}
 	q := &ast.Query{Body: &ast.Select{Columns: []ast.SelectItem{{Expr: e}}}}
-	if err := r.pin(ctx, q, uses); err != nil {
+	if err := r.pinRelations(ctx, q, uses); err != nil {
 		return err
 	}
 	if dependsOn == nil {

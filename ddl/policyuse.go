@@ -184,9 +184,6 @@ func innerNames(e ast.Expr) (refs map[*ast.ColumnRef]bool, aliases map[string]bo
 	refs, aliases = map[*ast.ColumnRef]bool{}, map[string]bool{}
 	ast.InspectExpr(e, ast.Visitor{Expr: func(x ast.Expr) {
 		q := subquery(x)
-		if exists, ok := x.(*ast.Exists); ok {
-			q = exists.Query
-		}
 		if q == nil {
 			return
 		}
@@ -203,6 +200,23 @@ func innerNames(e ast.Expr) (refs map[*ast.ColumnRef]bool, aliases map[string]bo
 		}})
 	}})
 	return refs, aliases
+}
+
+// subquery returns the query in an expression, nil if it is none.
+func subquery(e ast.Expr) *ast.Query {
+	switch n := e.(type) {
+	case *ast.InSubquery:
+		return n.Query
+	case *ast.Quantified:
+		return n.Query
+	case *ast.Subquery:
+		return n.Query
+	case *ast.ArraySubquery:
+		return n.Query
+	case *ast.Exists:
+		return n.Query
+	}
+	return nil
 }
 
 // renameColumnInPolicies has the policies of next, a table whose column is renamed, name the column by its new name.

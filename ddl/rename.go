@@ -24,19 +24,17 @@ func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, na
 	if err != nil {
 		return err
 	}
-	users, err := r.viewsOn(ctx, t.ID)
+	next := t.Clone()
+	next.Name = name
+	users, err := r.renamedViews(ctx, t, next)
 	if err != nil {
 		return err
 	}
-	next := t.Clone()
-	next.Name = name
 	if err := r.update(ctx, t, next, false); err != nil {
 		return err
 	}
-	for _, view := range users {
-		if err := r.renameInView(ctx, view, t, t.Schema, name); err != nil {
-			return err
-		}
+	if err := r.storeViews(ctx, users); err != nil {
+		return err
 	}
 	if err := r.renameInPolicies(ctx, t, name); err != nil {
 		return err
@@ -44,32 +42,65 @@ func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, na
 	return r.renameInObservers(ctx, t, name)
 }
 
-// renameInView has a view's query name a relation by its new name. The old one stays as its alias, for
-// the columns that are qualified by it.
-func (r *run) renameInView(ctx context.Context, view, t *catalog.TableDescriptor, schema, name string) error {
-	stmt, err := sql.ParseStatement(view.ViewQuery)
+// renamedViews returns the views on a relation as they are when it has another name, or is in another schema.
+func (r *run) renamedViews(ctx context.Context, t, next *catalog.TableDescriptor) ([]changedView, error) {
+	users, err := r.viewsOn(ctx, t.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	query, ok := stmt.(*ast.Query)
-	if !ok {
-		return pgerror.New(pgerror.InternalError, "query of view %q is a %T", view.Name, stmt)
+	c := planner.RenamedRelation{Table: t, Schema: next.Schema, Name: next.Name, Before: r.r, After: moved{r.r, t, next}, Env: r.Env}
+	var changed []changedView
+	for _, view := range users {
+		text, err := c.InQuery(ctx, view.ViewQuery)
+		if err != nil {
+			return nil, err
+		}
+		changed = append(changed, changedView{view, text})
 	}
-	ast.InspectQuery(query, ast.Visitor{Table: func(ref *ast.TableRef) {
-		if ref.Name.Schema == t.Schema && ref.Name.Name == t.Name {
-			ref.Name.Schema, ref.Name.Name = schema, name
-			if ref.Alias == "" {
-				ref.Alias = t.Name
-			}
+	return changed, nil
+}
+
+// changedView is a view that gets another text.
+type changedView struct {
+	view *catalog.TableDescriptor
+	text string
+}
+
+func (r *run) storeViews(ctx context.Context, changed []changedView) error {
+	for _, c := range changed {
+		if c.text == c.view.ViewQuery {
+			continue
 		}
-	}, Expr: func(e ast.Expr) {
-		if ref, ok := e.(*ast.ColumnRef); ok && len(ref.Parts) == 3 && ref.Parts[0] == t.Schema && ref.Parts[1] == t.Name {
-			ref.Parts = ref.Parts[1:]
+		next := c.view.Clone()
+		next.ViewQuery = c.text
+		if err := r.update(ctx, c.view, next, false); err != nil {
+			return err
 		}
-	}})
-	next := view.Clone()
-	next.ViewQuery = query.String()
-	return r.update(ctx, view, next, false)
+	}
+	return nil
+}
+
+// moved is a resolver in which a relation has another name.
+type moved struct {
+	catalog.Resolver
+	from, to *catalog.TableDescriptor
+}
+
+func (m moved) Relation(ctx context.Context, schema, name string) (*catalog.TableDescriptor, error) {
+	switch {
+	case schema == m.to.Schema && name == m.to.Name:
+		return m.to, nil
+	case schema == m.from.Schema && name == m.from.Name:
+		return nil, nil
+	}
+	return m.Resolver.Relation(ctx, schema, name)
+}
+
+func (m moved) RelationByID(ctx context.Context, id uint64) (*catalog.TableDescriptor, error) {
+	if id == m.to.ID {
+		return m.to, nil
+	}
+	return m.Resolver.RelationByID(ctx, id)
 }
 
 func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.RenameColumn) error {
@@ -158,24 +189,20 @@ func (r *run) renameColumnInViews(ctx context.Context, t, next *catalog.TableDes
 		return err
 	}
 	c := planner.RenamedColumn{Table: t, Ordinal: ord, To: next.Columns[ord].Name, Before: r.r, After: replaced{r.r, next}, Env: r.Env}
+	var changed []changedView
 	for _, view := range users {
-		changed := view.Clone()
-		if changed.ViewQuery, err = c.InQuery(ctx, view.ViewQuery); err != nil {
+		text, err := c.InQuery(ctx, view.ViewQuery)
+		if err != nil {
 			return err
 		}
-		if changed.ViewQuery == view.ViewQuery {
-			continue
-		}
-		if err := r.update(ctx, view, changed, false); err != nil {
-			return err
-		}
+		changed = append(changed, changedView{view, text})
 	}
-	return nil
+	return r.storeViews(ctx, changed)
 }
 
 func (r *run) renameConstraint(ctx context.Context, t *catalog.TableDescriptor, n *ast.RenameConstraint) error {
 	if constraintNamed(t, n.To) {
-		return pgerror.New(pgerror.DuplicateObject, "constraint %q for relation %q already exists", n.To, t.Name).At(n.Position())
+		return constraintExists(t, n.To)
 	}
 	if err := inheritedPart(t, n.From, "rename"); err != nil {
 		return err
@@ -209,6 +236,9 @@ func (r *run) alterIndex(ctx context.Context, n *ast.AlterTable) error {
 		return err
 	}
 	if ix == nil {
+		if renamed, err := r.renameAsIndex(ctx, n); renamed || err != nil {
+			return err
+		}
 		if n.IfExists {
 			r.noticeAbsent("relation %q does not exist, skipping", n.Name.Name)
 			return nil
@@ -216,6 +246,45 @@ func (r *run) alterIndex(ctx context.Context, n *ast.AlterTable) error {
 		return pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", displayName(n.Name)).At(n.Name.Position())
 	}
 	return r.alterIndexCommands(ctx, n, t, ix, nil)
+}
+
+// renameAsIndex is ALTER INDEX … RENAME of a table, a view or a sequence, which PostgreSQL permits, and of an index whose build has failed. It
+// reports whether there is one.
+func (r *run) renameAsIndex(ctx context.Context, n *ast.AlterTable) (bool, error) {
+	if len(n.Commands) != 1 {
+		return false, nil
+	}
+	to, ok := n.Commands[0].(*ast.RenameTo)
+	if !ok {
+		return false, nil
+	}
+	if t, build, err := catalog.FindBuild(ctx, r.r, n.Name.Schema, n.Name.Name); err != nil {
+		return false, err
+	} else if build != nil {
+		return true, r.renameBuild(ctx, t, build, to.Name)
+	}
+	t, err := r.find(ctx, n.Name)
+	if err != nil || t == nil || t.Kind == catalog.KindVirtual {
+		return false, err
+	}
+	return true, r.renameRelation(ctx, t, to.Name)
+}
+
+// renameBuild renames an index whose build has failed.
+func (r *run) renameBuild(ctx context.Context, t *catalog.TableDescriptor, build *catalog.IndexBuild, name string) error {
+	if !build.Failed() {
+		return &catalog.BuildingError{Table: t.ID, Name: t.Name}
+	}
+	if taken, err := r.nameTaken(ctx, t.Schema, name); err != nil || taken {
+		return errorOr(err, relationExists(name))
+	}
+	next := t.Clone()
+	for i := range next.Builds {
+		if next.Builds[i].Index.OID == build.Index.OID {
+			next.Builds[i].Index.Name = name
+		}
+	}
+	return r.update(ctx, t, next, false)
 }
 
 func (r *run) alterIndexCommands(ctx context.Context, n *ast.AlterTable, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, err error) error {
@@ -245,7 +314,13 @@ func (r *run) alterIndexCommands(ctx context.Context, n *ast.AlterTable, t *cata
 					WithHint("Change the ownership of the index's table, instead."))
 				continue
 			}
-			if c.Column == "" && (c.Action == "SET" || c.Action == "RESET") {
+			if c.Column != "" || c.Number != "" {
+				if err := r.alterIndexStatistics(ctx, t, ix, c); err != nil {
+					return err
+				}
+				continue
+			}
+			if c.Action == "SET" || c.Action == "RESET" {
 				next := t.Clone()
 				if err := setIndexOptions(next.IndexNamed(ix.Name), c); err != nil {
 					return err

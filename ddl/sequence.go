@@ -32,7 +32,7 @@ func (r *run) createSequence(ctx context.Context, n *ast.CreateSequence) error {
 		return err
 	}
 	seq.ValueID = id
-	t := &catalog.TableDescriptor{ID: id, Kind: catalog.KindSequence, Schema: schema, Name: n.Name.Name, Sequence: seq}
+	t := &catalog.TableDescriptor{ID: id, Kind: catalog.KindSequence, Schema: schema, Name: n.Name.Name, Sequence: seq, Unlogged: n.Persistence == ast.Unlogged}
 	if err := r.setOwner(ctx, t, n.OwnedBy, n.Position()); err != nil {
 		return err
 	}
@@ -83,8 +83,11 @@ func applyOptions(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, fresh
 			return invalid("INCREMENT must not be zero")
 		}
 	}
-	if o.Cache != nil && *o.Cache <= 0 {
-		return invalid("CACHE (%d) must be greater than zero", *o.Cache)
+	if o.Cache != nil {
+		if *o.Cache <= 0 {
+			return invalid("CACHE (%d) must be greater than zero", *o.Cache)
+		}
+		seq.Cache = *o.Cache
 	}
 	seq.Cycle = (seq.Cycle || o.Cycle) && !o.NoCycle
 	if err := applyBounds(seq, o, fresh || resetMin, fresh || resetMax, fresh, pos); err != nil {

@@ -39,19 +39,17 @@ func (r *run) setSchema(ctx context.Context, t *catalog.TableDescriptor, schema 
 	if err != nil {
 		return err
 	}
-	users, err := r.viewsOn(ctx, t.ID)
+	next := t.Clone()
+	next.Schema = schema
+	users, err := r.renamedViews(ctx, t, next)
 	if err != nil {
 		return err
 	}
-	next := t.Clone()
-	next.Schema = schema
 	if err := r.update(ctx, t, next, false); err != nil {
 		return err
 	}
-	for _, view := range users {
-		if err := r.renameInView(ctx, view, t, schema, t.Name); err != nil {
-			return err
-		}
+	if err := r.storeViews(ctx, users); err != nil {
+		return err
 	}
 	return r.moveSequences(ctx, t, schema)
 }

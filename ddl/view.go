@@ -1,6 +1,7 @@
 package ddl
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -24,6 +25,9 @@ func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
 			return err
 		} else if uses {
 			r.notice(pgerror.SuccessfulCompletion, "view %q will be a temporary view", n.Name.Name)
+			if n.Name.Schema != "" {
+				return pgerror.New(pgerror.InvalidTableDefinition, "cannot create temporary relation in non-temporary schema")
+			}
 			schema = r.Temporary.Name()
 		}
 	}
@@ -153,7 +157,13 @@ func viewQuery(n *ast.CreateView) *ast.Query {
 // all stars spelled out, so that it means the same whatever is created or added later.
 func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n *ast.CreateView) error {
 	q := viewQuery(n)
-	if err := r.pin(ctx, q, view); err != nil {
+	if q.With.Modifies() {
+		return pgerror.New(pgerror.FeatureNotSupported, "views must not contain data-modifying statements in WITH")
+	}
+	if err := r.pinRelations(ctx, q, view); err != nil {
+		return err
+	}
+	if err := planner.PinQuery(ctx, q, r.r, r.Env); err != nil {
 		return err
 	}
 	cols, err := r.queryColumns(ctx, q)
@@ -273,7 +283,7 @@ func (r *run) queryColumns(ctx context.Context, q *ast.Query) ([]planner.Column,
 	return plan.Root.Columns(), nil
 }
 
-// viewsOn lists the views and materialized views that name a relation.
+// viewsOn lists the views and materialized views that name a relation, by age.
 func (r *run) viewsOn(ctx context.Context, id uint64) ([]*catalog.TableDescriptor, error) {
 	all, err := r.r.Relations(ctx)
 	if err != nil {
@@ -285,6 +295,7 @@ func (r *run) viewsOn(ctx context.Context, id uint64) ([]*catalog.TableDescripto
 			users = append(users, t)
 		}
 	}
+	slices.SortFunc(users, func(a, b *catalog.TableDescriptor) int { return cmp.Compare(a.ID, b.ID) })
 	return users, nil
 }
 

@@ -68,7 +68,9 @@ type binder struct {
 	// notes record how the text was bound, which is verbatim then; nil: they are not kept.
 	notes *bindNotes
 	// onName is told which column of a relation a name means; nil: nobody is.
-	onName  func(ref *ast.ColumnRef, t *catalog.TableDescriptor, ordinal int)
+	onName func(ref *ast.ColumnRef, t *catalog.TableDescriptor, ordinal int)
+	// stars are the columns for which the stars in select lists stand; nil: they are not noted.
+	stars   map[ast.Expr][]ast.SelectItem
 	visited int64 // bytes not drawn yet
 	passed  int   // expressions since the last poll
 	long    bool  // memory was drawn

@@ -474,6 +474,10 @@ func (b *binder) mergedColumn(kind ast.JoinKind, l, r *nsCol, pos int) (nsCol, e
 	}
 	var e expr.Scalar
 	switch kind {
+	case ast.InnerJoin: // Of both, the one that has the type.
+		if e = pair[0]; !isColumn(e) && isColumn(pair[1]) {
+			e = pair[1]
+		}
 	case ast.RightJoin:
 		e = pair[1]
 	case ast.FullJoin:
@@ -486,6 +490,11 @@ func (b *binder) mergedColumn(kind ast.JoinKind, l, r *nsCol, pos int) (nsCol, e
 		return nsCol{name: l.name, id: c.ID}, nil
 	}
 	return nsCol{name: l.name, id: -1, e: e}, nil
+}
+
+func isColumn(x expr.Scalar) bool {
+	_, ok := x.(*expr.Column)
+	return ok
 }
 
 // aliasJoin hides a parenthesised join's tables behind its alias.

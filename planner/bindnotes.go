@@ -22,6 +22,8 @@ type bindNotes struct {
 	columns map[ast.TableExpr][]string
 	// using are the columns that joins merge, those of NATURAL among them.
 	using map[*ast.Join][]string
+	// copies are SELECTs that were bound in place of others.
+	copies map[*ast.Select]*ast.Select
 }
 
 // form is the text of a bound expression.
@@ -37,7 +39,16 @@ func newBindNotes() *bindNotes {
 	return &bindNotes{
 		bound: map[ast.Expr]expr.Scalar{}, forms: map[expr.Scalar]form{}, args: map[*ast.Call][]expr.Scalar{},
 		queries: map[ast.QueryBody]*query{}, columns: map[ast.TableExpr][]string{}, using: map[*ast.Join][]string{},
+		copies: map[*ast.Select]*ast.Select{},
 	}
+}
+
+// original returns the SELECT of the text that s is bound in place of.
+func (n *bindNotes) original(s *ast.Select) *ast.Select {
+	if n != nil && n.copies[s] != nil {
+		return n.copies[s]
+	}
+	return s
 }
 
 // expr notes what an expression was bound to.

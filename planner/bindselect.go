@@ -56,7 +56,7 @@ func (b *binder) bindSelect(s *ast.Select, q *ast.Query, outer *scope) (*query, 
 			"Put it at the end of the outermost FROM: it holds for the whole statement.").At(startOf(s.AsOf))
 	}
 	sb := &selectBinder{b: b, s: s, q: q, sc: newScope(b, outer)}
-	sb.sc.sel, sb.sel.stmt = &sb.sel, s
+	sb.sc.sel, sb.sel.stmt = &sb.sel, b.notes.original(s)
 	for i := range s.Windows {
 		sb.sel.windows = append(sb.sel.windows, &windowDef{ast: &s.Windows[i].Window, name: s.Windows[i].Name})
 	}
@@ -162,19 +162,19 @@ func (b *binder) expandStar(sc *scope, targets []target, e *ast.Star) ([]target,
 			return nil, err
 		}
 		b.touch(at.depth)
-		return appendItem(b, targets, it, pos), nil
+		return appendItem(b, targets, it, pos), b.noteStar(at, e, it)
 	}
-	found := false
+	var open []*nsItem
 	for i := range sc.items {
 		if it := &sc.items[i]; it.open {
-			found = true
+			open = append(open, it)
 			targets = appendItem(b, targets, it, pos)
 		}
 	}
-	if !found {
+	if open == nil {
 		return nil, pgerror.New(pgerror.SyntaxError, "SELECT * with no tables specified is not valid").At(pos)
 	}
-	return targets, nil
+	return targets, b.noteStar(sc, e, open...)
 }
 
 func appendItem(b *binder, targets []target, it *nsItem, pos int) []target {
@@ -190,27 +190,30 @@ func (b *binder) expandFields(sc *scope, targets []target, e *ast.Field) ([]targ
 	if err != nil {
 		return nil, err
 	}
+	var names []string
+	add := func(f expr.Scalar, name string) {
+		targets, names = append(targets, target{e: f, name: name, pos: int(e.Pos), id: -1}), append(names, name)
+	}
 	if columns := sc.b.recordColumns(x); columns != nil {
 		for i, c := range columns {
-			f := &expr.Field{X: x, Index: i, Name: c.Name, Typ: c.Type}
-			targets = append(targets, target{e: f, name: c.Name, pos: int(e.Pos), id: -1})
+			add(&expr.Field{X: x, Index: i, Name: c.Name, Typ: c.Type}, c.Name)
 		}
-		return targets, nil
+		return targets, b.noteFields(e, names)
 	}
 	if x = undomain(x); x.Type().IsComposite() {
 		for i, f := range compositeFields(x) {
-			targets = append(targets, target{e: f, name: x.Type().Def.Fields[i].Name, pos: int(e.Pos), id: -1})
+			add(f, x.Type().Def.Fields[i].Name)
 		}
-		return targets, nil
+		return targets, b.noteFields(e, names)
 	}
 	rec, ok := x.(*expr.Record)
 	if !ok {
 		return nil, pgerror.New(pgerror.WrongObjectType, "type %s is not composite", x.Type()).At(int(e.Pos))
 	}
 	for i, f := range rec.Elems {
-		targets = append(targets, target{e: f, name: rec.FieldName(i), pos: int(e.Pos), id: -1})
+		add(f, rec.FieldName(i))
 	}
-	return targets, nil
+	return targets, b.noteFields(e, names)
 }
 
 func (sb *selectBinder) bindWhere() error {

@@ -142,7 +142,11 @@ func (w *ruleText) tableFunction(t *ast.TableFunc) {
 		w.expr(x, true)
 		return
 	}
-	w.str(w.functionName(t.Call) + "(")
+	name := w.functionName(t.Call)
+	if name == "unnest" && len(t.Call.Args) > 1 { // It is syntax for ROWS FROM.
+		name = "UNNEST"
+	}
+	w.str(name + "(")
 	w.arguments(t.Call, w.notes.args[t.Call])
 	w.str(")")
 }

@@ -602,7 +602,7 @@ func (w *ruleText) key(e ast.Expr, body ast.QueryBody) {
 	cast, isCast := x.(*expr.Cast)
 	isCall = isCall && call.Syntax != ast.ValueSyntax && (column || function)
 	parens := w.pretty || isCall || isCast && byFunction(cast)
-	if column && !isCall {
+	if _, name := f.(*ast.ColumnRef); (column || name) && !isCall {
 		parens = false
 	}
 	if parens {

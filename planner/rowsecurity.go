@@ -431,9 +431,9 @@ func BuildVisible(ctx context.Context, t *catalog.TableDescriptor, r catalog.Res
 	return plan, nil
 }
 
-// CheckPolicy checks the condition of a policy of t. Errors are those of binding it.
+// CheckPolicy checks the condition of a policy of t, and replaces the stars in its subqueries (PinQuery). Errors are those of binding it.
 func CheckPolicy(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env) error {
-	b := &binder{ctx: ctx, r: r, env: env, noSlots: true}
+	b := &binder{ctx: ctx, r: r, env: env, noSlots: true, stars: map[ast.Expr][]ast.SelectItem{}}
 	g := &guard{table: t, from: t}
 	if _, err := b.policyExpr(e, g.rowOf(b.newScan(t, t.Name, nil).column)); err != nil {
 		return err
@@ -441,6 +441,7 @@ func CheckPolicy(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, r 
 	if len(b.params) > 0 {
 		return pgerror.New(pgerror.UndefinedParameter, "there is no parameter $1")
 	}
+	ast.InspectExpr(e, ast.Visitor{List: b.spellStars})
 	return nil
 }
 

@@ -284,7 +284,11 @@ func (x *recursionExtension) carry(right ast.QueryBody) (ast.QueryBody, error) {
 		inner.Body = body
 		return &ast.Nested{Query: &inner}, err
 	}
-	s := *right.(*ast.Select)
+	term := right.(*ast.Select)
+	s := *term
+	if x.b.notes != nil {
+		x.b.notes.copies[&s] = term
+	}
 	alias := ""
 	for _, t := range s.From {
 		if alias == "" {

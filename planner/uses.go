@@ -6,22 +6,16 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
-	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
-	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
 // ViewUses returns the objects that the query of a view names.
 func ViewUses(ctx context.Context, view *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env) ([]catalog.ObjectUse, error) {
-	stmt, err := sql.ParseStatement(view.ViewQuery)
+	q, err := storedQuery(view.ViewQuery)
 	if err != nil {
 		return nil, textError(err, "view", view.Name)
-	}
-	q, ok := stmt.(*ast.Query)
-	if !ok {
-		return nil, pgerror.New(pgerror.DataCorrupted, "view %q does not hold a query", view.Name)
 	}
 	u := newUses(verbatimBinder(ctx, r, env))
 	if _, err := u.b.bindQuery(q, nil, true); err != nil {

@@ -6,9 +6,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql"
-	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
-	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // verbatimBinder returns a binder for a stored text that is to be printed.
@@ -19,13 +17,9 @@ func verbatimBinder(ctx context.Context, r catalog.Resolver, env *builtin.Env) *
 // ViewDefinition writes the query of a view as pg_get_viewdef does, with all parentheses, and if pretty with those that are needed. Select lists
 // continue in the next line beyond wrap columns.
 func ViewDefinition(ctx context.Context, view *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env, pretty bool, wrap int) (string, error) {
-	stmt, err := sql.ParseStatement(view.ViewQuery)
+	q, err := storedQuery(view.ViewQuery)
 	if err != nil {
 		return "", textError(err, "view", view.Name)
-	}
-	q, ok := stmt.(*ast.Query)
-	if !ok {
-		return "", pgerror.New(pgerror.DataCorrupted, "view %q does not hold a query", view.Name)
 	}
 	b := verbatimBinder(ctx, r, env)
 	if _, err := b.bindQuery(q, nil, true); err != nil {

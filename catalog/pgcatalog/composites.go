@@ -38,7 +38,7 @@ func (s *scan) compositeAttributeRows() error {
 	return s.eachComposite(func(d *catalog.TypeDescriptor) error {
 		for _, f := range d.Defined().Fields {
 			c := &catalog.ColumnDescriptor{ID: f.ID, Name: f.Name, Type: f.Type}
-			if err := s.attribute(uint32(d.RelationID), int(f.ID), c); err != nil {
+			if err := s.attribute(uint32(d.RelationID), int(f.ID), c, col{"attislocal", boolean(true)}); err != nil {
 				return err
 			}
 		}

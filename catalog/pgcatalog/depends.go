@@ -1,6 +1,8 @@
 package pgcatalog
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -116,6 +118,12 @@ func (d *dependencies) uses(view *catalog.TableDescriptor, e catalog.StoredExpr)
 		catalog.UsedConfiguration: classPgTSConfig, catalog.UsedDictionary: classPgTSDict}
 	var out []object
 	for _, u := range all {
+		part := func(other catalog.ObjectUse) bool {
+			return other.Kind == u.Kind && other.ID == u.ID && other.Column != 0
+		}
+		if u.Column == 0 && slices.ContainsFunc(all, part) {
+			continue // It depends on the columns only.
+		}
 		if u.ID >= uint32(types.FirstUserOID) {
 			out = append(out, object{classes[u.Kind], u.ID, u.Column})
 		}
@@ -154,7 +162,11 @@ func (d *dependencies) relation(t *catalog.TableDescriptor) error {
 		if err != nil {
 			return err
 		}
-		if err := d.all(self, dependsNormal, bs...); err != nil {
+		rule := object{class: classPgRewrite, id: ruleOID(t)}
+		if err := d.on(rule, self, dependsInternal); err != nil {
+			return err
+		}
+		if err := d.all(rule, dependsNormal, bs...); err != nil {
 			return err
 		}
 	}

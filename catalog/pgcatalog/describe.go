@@ -23,6 +23,13 @@ func (o *Objects) Describe(class, object types.OID, column int) (string, bool) {
 			_, ok = pgdata.Types().ByOID(uint32(object))
 			name = types.Type{OID: object, Mod: -1}.String()
 		}
+	case classPgRewrite:
+		_, view := o.viewOfRule(object)
+		if view == nil {
+			return "", false
+		}
+		described, found := o.describeRelation(types.OID(view.OID()), 0)
+		return "rule " + viewRule + " on " + described, found
 	case classPgNamespace:
 		kind = "schema "
 		name, ok = o.SchemaName(object)

@@ -13,7 +13,8 @@
 //	I1 Rows follow the resolver, and with it the reader's snapshot.
 //	I2 OIDs are stable: a relation's is its id, an index's and a check's was given at creation, a
 //	   system object's is PostgreSQL's own.
-//	I3 A column's attnum is its id, in every table and in RowDescription.
+//	I3 A column's attnum is its id, in every table and in RowDescription. Ids that no column has are dropped columns in
+//	   pg_attribute.
 //
 // Not here: what a session alone knows (settings, activity), which comes with catalog.SystemView.
 package pgcatalog

@@ -93,6 +93,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_default_acl":                  defaultACLRows,
 		"pg_catalog.pg_parameter_acl":                parameterACLRows,
 		"pg_catalog.pg_policy":                       policyRows,
+		"pg_catalog.pg_rewrite":                      ruleRows,
 		"pg_catalog.pg_trigger":                      triggerRows,
 		"pg_catalog.pg_policies":                     policiesRows,
 		"pg_catalog.pg_ts_config":                    tsConfigRows,
@@ -211,9 +212,9 @@ func classRows(s *scan) error {
 		}
 		err = s.emit(
 			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"reltype", oid(uint32(row))}, col{"relowner", oid(t.OwnerOID())},
-			col{"relam", num(method)}, col{"relfilenode", oid(t.OID())}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
+			col{"relam", num(method)}, col{"relfilenode", oid(fileOf(kind, t))}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
 			col{"relacl", s.relationACL(t)}, col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter(persistence(t))}, col{"relkind", letter(kind)},
-			col{"relnatts", num(visibleColumns(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v' || kind == 'm')},
+			col{"relnatts", num(attributeCount(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v' || kind == 'm')},
 			col{"relhastriggers", boolean(len(t.Triggers) > 0 || len(t.ForeignKeys) > 0 || len(references) > 0)},
 			col{"relrowsecurity", boolean(t.RowSecurity)}, col{"relforcerowsecurity", boolean(t.ForceRowSecurity)}, col{"reloptions", relationOptions(t)},
 			col{"relispopulated", boolean(!t.Materialized || t.Populated)}, col{"relreplident", letter(replident(kind, t))},
@@ -226,7 +227,7 @@ func classRows(s *scan) error {
 		for _, ix := range indexes {
 			err := s.emit(
 				col{"oid", oid(ix.OID)}, col{"relname", text(ix.Name)}, col{"relnamespace", namespace}, col{"relowner", oid(t.OwnerOID())},
-				col{"relam", num(methodOID(ix))}, col{"relfilenode", oid(ix.OID)}, col{"relpages", num(1)}, col{"reltuples", types.Float(max(rows, 0))},
+				col{"relam", num(methodOID(ix))}, col{"relfilenode", oid(indexFile(t, ix))}, col{"relpages", num(1)}, col{"reltuples", types.Float(max(rows, 0))},
 				col{"relpersistence", letter(persistence(t))}, col{"relkind", letter(indexKind(t))}, col{"relnatts", num(len(indexColumnIDs(ix)))},
 				col{"relispartition", boolean(ix.Parent != 0)}, col{"relhassubclass", boolean(t.IsPartitioned() && len(t.Partitioning.Partitions) > 0)},
 				col{"relispopulated", boolean(true)}, col{"relreplident", letter('n')}, col{"reloptions", textArrayOrNull(ix.Options)},
@@ -239,6 +240,21 @@ func classRows(s *scan) error {
 	})
 }
 
+// fileOf is relfilenode: the number of what stores rows, 0 for a relation that does not.
+func fileOf(kind byte, t *catalog.TableDescriptor) uint32 {
+	if kind == 'v' || t.IsPartitioned() {
+		return 0
+	}
+	return t.OID()
+}
+
+func indexFile(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) uint32 {
+	if t.IsPartitioned() {
+		return 0
+	}
+	return ix.OID
+}
+
 func replident(kind byte, t *catalog.TableDescriptor) byte {
 	if (kind == 'r' || kind == 'm' || kind == 'p') && t.Kind == catalog.KindTable {
 		if t.ReplicaIdentity != "" {
@@ -249,65 +265,6 @@ func replident(kind byte, t *catalog.TableDescriptor) byte {
 	return 'n'
 }
 
-func visibleColumns(t *catalog.TableDescriptor) int {
-	n := 0
-	for i := range t.Columns {
-		if !t.Columns[i].Hidden {
-			n++
-		}
-	}
-	return n
-}
-
-// attribute emits a pg_attribute row; more comes after the columns that all have.
-func (s *scan) attribute(relation uint32, number int, c *catalog.ColumnDescriptor, more ...col) error {
-	info := c.Type.Info()
-	dims := 0
-	if c.Type.IsArray() {
-		dims = 1
-	}
-	cols := []col{
-		{"attrelid", oid(relation)}, {"attname", text(c.Name)}, {"atttypid", oid(c.Type.OID)}, {"attstattarget", num(-1)},
-		{"attlen", num(info.Len)}, {"attnum", num(number)}, {"attndims", num(dims)}, {"attcacheoff", num(-1)},
-		{"atttypmod", num(c.Type.Mod)}, {"attbyval", boolean(byValue(info))}, {"attalign", letter(alignment(info))},
-		{"attstorage", letter(storage(info))}, {"attislocal", boolean(true)}, {"attcollation", num(collationOf(c.Type))},
-	}
-	return s.emit(append(cols, more...)...)
-}
-
-func attributeRows(s *scan) error {
-	if err := s.compositeAttributeRows(); err != nil {
-		return err
-	}
-	return s.each(func(t *catalog.TableDescriptor) error {
-		for i := range t.Columns {
-			c := &t.Columns[i]
-			if c.Hidden {
-				continue
-			}
-			err := s.attribute(t.OID(), int(c.ID), c,
-				col{"attnotnull", boolean(c.NotNull)}, col{"atthasdef", boolean(c.Default != "" || c.Generated != "")}, col{"attgenerated", generatedLetter(c)}, col{"attidentity", identityLetter(c)},
-				col{"atthasmissing", boolean(c.Missing != nil)}, col{"attacl", types.ACL(c.ACL)})
-			if err != nil {
-				return err
-			}
-		}
-		for _, ix := range visibleIndexes(t) {
-			var names []string
-			for i, id := range indexColumnIDs(ix) {
-				c := *t.ColumnByID(id)
-				c.Name = catalog.KeyName(names, attributeName(&c))
-				names = append(names, c.Name)
-				if err := s.attribute(ix.OID, i+1, &c); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-}
-
-// attributeName is the name of an index's column over c. That of an expression has a name of its own.
 func attributeName(c *catalog.ColumnDescriptor) string {
 	if c.Expr == nil {
 		return c.Name
@@ -555,7 +512,7 @@ func sequenceRows(s *scan) error {
 		}
 		q := t.Sequence
 		return s.emit(col{"seqrelid", oid(t.OID())}, col{"seqtypid", oid(q.Type.OID)}, col{"seqstart", num(q.Start)},
-			col{"seqincrement", num(q.Increment)}, col{"seqmax", num(q.Max)}, col{"seqmin", num(q.Min)}, col{"seqcache", num(1)},
+			col{"seqincrement", num(q.Increment)}, col{"seqmax", num(q.Max)}, col{"seqmin", num(q.Min)}, col{"seqcache", num(max(q.Cache, 1))},
 			col{"seqcycle", boolean(q.Cycle)})
 	})
 }
@@ -655,8 +612,11 @@ func descriptionRows(s *scan) error {
 
 // persistence is relpersistence.
 func persistence(t *catalog.TableDescriptor) byte {
-	if t.Temporary() {
+	switch {
+	case t.Temporary():
 		return 't'
+	case t.Unlogged:
+		return 'u'
 	}
 	return 'p'
 }

@@ -76,7 +76,7 @@ func sequencesRows(s *scan) error {
 		q := t.Sequence
 		return s.emit(col{"schemaname", text(t.Schema)}, col{"sequencename", text(t.Name)}, col{"sequenceowner", text(s.roleName(t.OwnerOID()))},
 			col{"data_type", oid(q.Type.OID)}, col{"start_value", num(q.Start)}, col{"min_value", num(q.Min)}, col{"max_value", num(q.Max)},
-			col{"increment_by", num(q.Increment)}, col{"cycle", boolean(q.Cycle)}, col{"cache_size", num(1)}, col{"last_value", last})
+			col{"increment_by", num(q.Increment)}, col{"cycle", boolean(q.Cycle)}, col{"cache_size", num(max(q.Cache, 1))}, col{"last_value", last})
 	})
 }
 

@@ -8,6 +8,10 @@ type Visitor struct {
 	// Table is called with every table that is named, except where the name is that of a WITH item in
 	// sight.
 	Table func(*TableRef)
+	// Join is called with every join, before its sides.
+	Join func(*Join)
+	// List is called with every select list and RETURNING, which it may replace, before their entries.
+	List func(*[]SelectItem)
 	// Item is called with every entry of a select list or RETURNING, before its expression.
 	Item func(*SelectItem)
 	// Target is called with the table that a statement changes.
@@ -47,20 +51,20 @@ func (w *walker) statement(s Statement) {
 			w.assignments(c.Set)
 			w.expr(c.Where)
 		}
-		w.items(n.Returning)
+		w.items(&n.Returning)
 	case *Update:
 		w.with(n.With)
 		w.target(&n.Table)
 		w.assignments(n.Set)
 		w.tables(n.From)
 		w.expr(n.Where)
-		w.items(n.Returning)
+		w.items(&n.Returning)
 	case *Delete:
 		w.with(n.With)
 		w.target(&n.Table)
 		w.tables(n.Using)
 		w.expr(n.Where)
-		w.items(n.Returning)
+		w.items(&n.Returning)
 	case *Merge:
 		w.with(n.With)
 		w.target(&n.Table)
@@ -86,7 +90,11 @@ func (w *walker) assignments(list []Assignment) {
 	}
 }
 
-func (w *walker) items(list []SelectItem) {
+func (w *walker) items(at *[]SelectItem) {
+	if w.Visitor.List != nil {
+		w.Visitor.List(at)
+	}
+	list := *at
 	for i := range list {
 		if w.Visitor.Item != nil {
 			w.Visitor.Item(&list[i])
@@ -247,7 +255,7 @@ func (w *walker) body(b QueryBody) {
 	switch n := b.(type) {
 	case *Select:
 		w.exprs(n.DistinctOn)
-		w.items(n.Columns)
+		w.items(&n.Columns)
 		w.tables(n.From)
 		w.expr(n.Where)
 		w.exprs(n.GroupBy)
@@ -286,6 +294,9 @@ func (w *walker) table(t TableExpr) {
 			w.expr(n.Functions[i].Call)
 		}
 	case *Join:
+		if w.Visitor.Join != nil {
+			w.Visitor.Join(n)
+		}
 		w.table(n.L)
 		w.table(n.R)
 		w.expr(n.On)

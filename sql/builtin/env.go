@@ -160,6 +160,8 @@ type Catalog interface {
 	RowSecurityActive(relation types.OID) bool
 	// ViewDefinition implements pg_get_viewdef. A select list continues in the next line beyond wrap columns; negative: it does not.
 	ViewDefinition(view types.OID, pretty bool, wrap int) (string, bool)
+	// RuleDefinition implements pg_get_ruledef.
+	RuleDefinition(rule types.OID, pretty bool) (string, bool)
 	// PrettyExpr writes an expression, which a system table shows, with those parentheses only that are needed. relation: that whose columns it may
 	// name, 0 for none. What is no expression is returned as it is.
 	PrettyExpr(text string, relation types.OID) string

@@ -110,6 +110,9 @@ func definitionFuncs() []decl {
 		}
 		return textOrNull(c.ViewDefinition(oid, isPretty(a), 0))
 	})
+	rule := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+		return textOrNull(c.RuleDefinition(oidArg(a[0]), isPretty(a)))
+	})
 	constraint := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 		return textOrNull(c.ConstraintDefinition(oidArg(a[0]), isPretty(a)))
 	})
@@ -141,9 +144,9 @@ func definitionFuncs() []decl {
 		{sig: "pg_get_indexdef(oid,int4,bool) text", flags: stable, fn: index},
 		{sig: "pg_get_triggerdef(oid) text", flags: stable, fn: trigger},
 		{sig: "pg_get_triggerdef(oid,bool) text", flags: stable, fn: trigger},
-		// There are no rules and statistics objects to be found by OID.
-		{sig: "pg_get_ruledef(oid) text", flags: stable, fn: constant(types.Null)},
-		{sig: "pg_get_ruledef(oid,bool) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_ruledef(oid) text", flags: stable, fn: rule},
+		{sig: "pg_get_ruledef(oid,bool) text", flags: stable, fn: rule},
+		// There are no statistics objects to be found by OID.
 		{sig: "pg_get_statisticsobjdef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_statisticsobjdef_columns(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_relation_is_publishable(regclass) bool", flags: stable, fn: constant(types.Bool(false))},

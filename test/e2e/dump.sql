@@ -86,3 +86,12 @@ INSERT INTO shop.zz_item (name, price, mail) VALUES ('one', 5, 'A@b.c'), ('two',
 INSERT INTO shop.entry (item) VALUES (1), (2);
 INSERT INTO shop.events VALUES (1, '2020-05-05'), (2, '2025-01-01');
 SELECT setval('shop.numbers', 11);
+
+-- Tables that have lost columns, whose columns have other numbers than places.
+CREATE TABLE thinned (a int, b text, c int);
+CREATE INDEX ON thinned ((c + 1));
+ALTER TABLE thinned ADD COLUMN d int DEFAULT 1, DROP COLUMN b;
+ALTER TABLE thinned ALTER COLUMN c SET STATISTICS 50, ALTER COLUMN d SET (n_distinct = 3);
+CREATE VIEW thinned_view AS SELECT * FROM thinned NATURAL JOIN (SELECT 1 AS a, 2 AS e) AS s;
+ALTER TABLE thinned ADD COLUMN e int;
+CREATE UNLOGGED TABLE passing (id bigint GENERATED ALWAYS AS IDENTITY (CACHE 7));
