@@ -198,6 +198,10 @@ func placeConstant(e ast.Expr) *ast.Literal {
 	switch e := e.(type) {
 	case *ast.Literal:
 		return e
+	case *ast.Null:
+		return &ast.Literal{Pos: e.Pos, Kind: ast.LiteralString, Slot: -1}
+	case *ast.Bool:
+		return &ast.Literal{Pos: e.Pos, Kind: ast.LiteralString, Slot: -1}
 	case *ast.Unary:
 		lit := placeConstant(e.X)
 		if e.Op != "-" || lit == nil || lit.Kind == ast.LiteralString || lit.Kind == ast.LiteralBit {

@@ -13,6 +13,7 @@ import (
 // their side of the equality, and the groups are joined with the outer rows by hash.
 //
 //	(SELECT sum(v) FROM o WHERE o.aid = a.id)    a LEFT JOIN (SELECT aid, sum(v) FROM o GROUP BY aid) g ON aid = id; the sum
+//	(SELECT v FROM o WHERE o.aid = a.id)         as gatherSingle does
 //	EXISTS (SELECT FROM o WHERE o.aid = a.id)    a LEFT JOIN (SELECT aid FROM o GROUP BY aid) g ON aid = id; aid IS NOT NULL
 //
 // The costs decide, and they depend on the number of outer rows, so that this is a choice of the physical plan and no rule. Groups that
@@ -71,7 +72,10 @@ func (p *physical) gatherOne(x expr.Scalar, in pnode, rows float64) (value expr.
 	}
 	switch x.(type) {
 	case *expr.ScalarSubquery:
-		if g = p.gatherAggregate(sr.root, sr.free); g != nil {
+		if g = p.gatherAggregate(sr.root, sr.free); g == nil {
+			g = p.gatherSingle(sr)
+		}
+		if g != nil {
 			value = g.substitute(p.b.column(sr.cols[0], 0))
 		}
 	case *expr.Exists:

@@ -606,6 +606,9 @@ func (p *physical) aggregate(r *aggRel, a ask) pnode {
 	below.want = p.groupOrder(below.want, a.want)
 	// The order is optional, not worth a more expensive path: it is dropped if the input does not have it.
 	in := p.plan(r.input, ask{need: below.need, want: p.cheapOrder(r.input, below), limit: below.limit})
+	for i := range aggs {
+		in, aggs[i].call.Args = p.gather(in, aggs[i].call.Args, below.limit)
+	}
 	return p.aggregateNode(r, aggs, in)
 }
 
