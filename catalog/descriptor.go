@@ -63,9 +63,11 @@ type TableDescriptor struct {
 	Partitioning *Partitioning `json:",omitempty"`
 	PartitionOf  *PartitionOf  `json:",omitempty"`
 	// Referencing are the ids of other tables that have foreign keys to this one.
-	Referencing []uint64             `json:",omitempty"`
-	Observers   []ObserverDescriptor `json:",omitempty"` // by ID
-	Builds      []IndexBuild         `json:",omitempty"` // indexes that are not complete
+	Referencing []uint64 `json:",omitempty"`
+	// KeysOff are the OIDs of foreign keys, of the table or to it, that DISABLE TRIGGER ALL has disabled for its rows and those of its partitions.
+	KeysOff   []uint32             `json:",omitempty"`
+	Observers []ObserverDescriptor `json:",omitempty"` // by ID
+	Builds    []IndexBuild         `json:",omitempty"` // indexes that are not complete
 	// RowSecurity: the policies decide about rows, for the owner as well if ForceRowSecurity.
 	RowSecurity      bool                `json:",omitempty"`
 	ForceRowSecurity bool                `json:",omitempty"`
@@ -471,7 +473,7 @@ func (t *TableDescriptor) Clone() *TableDescriptor {
 		c.ForeignKeys[i] = c.ForeignKeys[i].clone()
 	}
 	c.Partitioning = t.Partitioning.clone()
-	c.Referencing = slices.Clone(t.Referencing)
+	c.Referencing, c.KeysOff = slices.Clone(t.Referencing), slices.Clone(t.KeysOff)
 	c.Observers = slices.Clone(t.Observers)
 	for i := range c.Observers {
 		c.Observers[i] = c.Observers[i].clone()

@@ -164,6 +164,15 @@ func ReferencesToRows(ctx context.Context, r Resolver, t *TableDescriptor) ([]Re
 	return all, nil
 }
 
+// KeyOff reports whether a foreign key that was declared with the given OID, or is a part of such a one, is disabled for the rows of t.
+func KeyOff(ctx context.Context, r Resolver, t *TableDescriptor, declared uint32) (bool, error) {
+	above, err := PartitionAncestors(ctx, r, t)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(append(above, t), func(x *TableDescriptor) bool { return slices.Contains(x.KeysOff, declared) }), nil
+}
+
 // DeclaredKey returns the foreign key that the one k of t is a part of, with its table: that of the topmost partitioned table that has it.
 func DeclaredKey(ctx context.Context, r Resolver, t *TableDescriptor, k *ForeignKeyDescriptor) (Reference, error) {
 	for k.Inherited != 0 && t.PartitionOf != nil {

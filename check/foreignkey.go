@@ -44,9 +44,28 @@ func (c *tableChecker) bindKeys(ctx context.Context) error {
 		if err := c.keyParts(ctx, k, bound.Parent); err != nil {
 			return err
 		}
+		if off, err := c.keyOff(ctx, bound); off || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		c.keys = append(c.keys, &keyChecker{ForeignKey: bound, ev: expr.Context{Ctx: ctx, Env: c.env}})
 	}
 	return nil
+}
+
+// keyOff reports whether rows are not checked, on either side, because DISABLE TRIGGER ALL says so.
+func (c *tableChecker) keyOff(ctx context.Context, k *planner.ForeignKey) (bool, error) {
+	off, err := catalog.KeyOff(ctx, c.resolver, c.t, k.Declared.Key.OID)
+	if off || err != nil {
+		return off, err
+	}
+	tree, err := catalog.PartitionTree(ctx, c.resolver, k.Parent)
+	for _, t := range tree {
+		off = off || slices.Contains(t.KeysOff, k.Declared.Key.OID)
+	}
+	return off, err
 }
 
 // keyParts checks that a foreign key lists the tables below its parent.

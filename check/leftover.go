@@ -68,6 +68,9 @@ func places(t *catalog.TableDescriptor) []place {
 	for _, ix := range allIndexes(t) {
 		all = append(all, place{t.ID, ix.ID})
 	}
+	for i := range t.Builds {
+		all = append(all, place{t.ID, t.Builds[i].Index.ID})
+	}
 	for i := range t.Observers {
 		all = append(all, place{t.ID, t.Observers[i].AckIndex})
 	}

@@ -327,13 +327,10 @@ var triggerStates = map[string]catalog.TriggerState{
 	"DISABLE TRIGGER": catalog.TriggerDisabled,
 }
 
-// enableTrigger is ENABLE and DISABLE TRIGGER of ALTER TABLE. ALL concerns the triggers of constraints as well, which percodb does not have.
+// enableTrigger is ENABLE and DISABLE TRIGGER of ALTER TABLE. ALL concerns foreign keys as well, for rows of the table.
 func (r *run) enableTrigger(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableCommand) error {
 	if t.Kind != catalog.KindTable {
 		return pgerror.New(pgerror.WrongObjectType, "ALTER action %s cannot be performed on relation \"%s\"", c.Action, t.Name)
-	}
-	if c.Mode == "ALL" && (len(t.ForeignKeys) > 0 || len(t.Referencing) > 0) {
-		return pgerror.Unsupported(c.Action+" ALL of a table with foreign keys", "Name the triggers, or say USER: foreign keys cannot be disabled.")
 	}
 	next := t.Clone()
 	found := c.Mode != ""
@@ -345,7 +342,38 @@ func (r *run) enableTrigger(ctx context.Context, t *catalog.TableDescriptor, c *
 	if !found {
 		return noTrigger(c.Name, t)
 	}
+	if c.Mode == "ALL" {
+		if err := r.enableKeys(ctx, next, c.Action != "DISABLE TRIGGER"); err != nil {
+			return err
+		}
+	}
 	return r.update(ctx, t, next, true)
+}
+
+// enableKeys enables or disables the foreign keys of a table and to it, for its rows.
+func (r *run) enableKeys(ctx context.Context, t *catalog.TableDescriptor, on bool) error {
+	keys := make([]catalog.Reference, len(t.ForeignKeys))
+	for i := range keys {
+		keys[i] = catalog.Reference{Table: t, Key: &t.ForeignKeys[i]}
+	}
+	incoming, err := catalog.ReferencesToRows(ctx, r.r, t)
+	if err != nil {
+		return err
+	}
+	t.KeysOff = nil
+	for _, k := range append(keys, incoming...) {
+		if !r.access.Superuser() {
+			return pgerror.New(pgerror.InsufficientPrivilege, "permission denied: \"RI_ConstraintTrigger_%s\" is a system trigger", k.Key.Name)
+		}
+		declared, err := catalog.DeclaredKey(ctx, r.r, k.Table, k.Key)
+		if err != nil {
+			return err
+		}
+		if !on && !slices.Contains(t.KeysOff, declared.Key.OID) {
+			t.KeysOff = append(t.KeysOff, declared.Key.OID)
+		}
+	}
+	return nil
 }
 
 // triggerUse is a trigger that depends on something, as a line of a message says.

@@ -305,10 +305,21 @@ func (p *physical) allReferences(t *catalog.TableDescriptor) *References {
 			p.fail(err)
 			return all
 		}
-		all.Outgoing = append(all.Outgoing, k)
+		if !p.keyOff(t, k) {
+			all.Outgoing = append(all.Outgoing, k)
+		}
 	}
-	all.Incoming = p.incoming(t)
+	all.Incoming = slices.DeleteFunc(p.incoming(t), func(k *IncomingKey) bool { return p.keyOff(t, k.ForeignKey) })
 	return all
+}
+
+// keyOff reports whether a foreign key is disabled for the rows of t.
+func (p *physical) keyOff(t *catalog.TableDescriptor, k *ForeignKey) bool {
+	off, err := catalog.KeyOff(p.b.ctx, p.b.r, t, k.Declared.Key.OID)
+	if err != nil {
+		p.fail(err)
+	}
+	return off
 }
 
 // act completes a foreign key whose parent's keys are deleted or changed, for its actions, which write the child.

@@ -40,6 +40,9 @@ func triggerType(g *catalog.TriggerDescriptor) int64 {
 }
 
 func triggerRows(s *scan) error {
+	if err := s.each(s.keyTriggerRows); err != nil {
+		return err
+	}
 	return s.eachTrigger(func(t *catalog.TableDescriptor, g *catalog.TriggerDescriptor) error {
 		columns := make([]int64, len(g.Columns))
 		for i, id := range g.Columns {

@@ -153,8 +153,9 @@ func buildProcs() *procSet {
 }
 
 // rowlessFuncs are functions to which only rows refer that are not in the tables of pgdata: the handlers of heap and btree, the validators of
-// the languages internal and sql, the input and output of domains and enums, the parser and the templates of full-text search, and trigger functions.
-var rowlessFuncs = []uint32{3, 330, 1291, 2246, 2248, 2597, 2598, 3506, 3507, 3532, 3533, 3752, 3753,
+// the languages internal and sql, the input and output of domains and enums, the parser and the templates of full-text search, and trigger functions, among
+// them those of foreign keys.
+var rowlessFuncs = []uint32{3, 330, 1291, 1644, 1645, 1646, 1647, 1648, 1649, 1650, 1651, 1652, 1653, 1654, 1655, 2246, 2248, 2597, 2598, 3506, 3507, 3532, 3533, 3752, 3753,
 	3717, 3718, 3719, 3720, 3721, 3725, 3726, 3728, 3729, 3731, 3732, 3740, 3741, 13148, 13149}
 
 // declared adds a function that is declared by its name.
