@@ -24,6 +24,8 @@ const (
 	// scanIdle is how long a block or candidate has not been used when another may take its place. A scan of more than fits keeps
 	// what it has cached first, instead of displacing each block before it comes there again.
 	scanIdle = 30 * time.Second
+	// scanWorth is how many blocks of a span are made again without serving a scan, at most, when it is written to after each.
+	scanWorth = 3
 	// scanFull is for how long no blocks are made when there was no space for one.
 	scanFull = time.Second
 )
@@ -45,8 +47,8 @@ const (
 // which the block has, or which is above its timestamp and ends it. Therefore only a scan whose probe began after the candidate was
 // added makes a block of it, and only if its mark is not above the scan's timestamp.
 //
-// A candidate becomes a block if it was not written to from one scan to the next, or if the block that it was before has served a scan.
-// A block loses its rows, and is a candidate again, when its span is written to.
+// A candidate becomes a block if it was not written to from one scan to the next, or if the blocks that it was before have served more
+// scans than there were blocks, of late. A block loses its rows, and is a candidate again, when its span is written to.
 type scanCache struct {
 	limit   int64 // of bytes
 	rows    int   // of a block
@@ -60,6 +62,8 @@ type scanCache struct {
 	// groups has the bits of the groups that spans lie in, so that writers of other groups seldom look for a span.
 	groups  atomic.Pointer[scanGroups]
 	grouped int // bits set since groups was made anew; guarded by mu
+	// placeAfter is a time by the clock until which there is no place for candidates; guarded by mu.
+	placeAfter time.Duration
 
 	// mu excludes changes of the spans while a mark is raised: a mark is copied when its span is divided. Readers need it not: if
 	// they see the spans of before a change, then no mark has been raised that they have to see after it.
@@ -76,7 +80,8 @@ type scanSpan struct {
 	block      atomic.Pointer[scanBlock]
 	seen       atomic.Uint64 // of a candidate: the timestamp of the last scan
 	used       atomic.Int64  // by the clock, the last scan
-	served     atomic.Bool   // the last block has served a scan
+	// worth grows with the scans that blocks have served, up to scanWorth, and shrinks with each block.
+	worth atomic.Int32
 }
 
 // scanBlock has the rows of a span. It is not changed once it can be seen.
@@ -133,8 +138,8 @@ func (e *scanSpan) use(now time.Duration) {
 	if now-time.Duration(e.used.Load()) >= scanFull {
 		e.used.Store(int64(now))
 	}
-	if !e.served.Load() {
-		e.served.Store(true)
+	if e.worth.Load() < scanWorth {
+		e.worth.Add(1)
 	}
 }
 
@@ -142,7 +147,7 @@ func (e *scanSpan) use(now time.Duration) {
 // candidate.
 func (e *scanSpan) worthCaching(readTS tso.Timestamp, since uint64) bool {
 	mark := e.mark.Load()
-	return e.seq <= since && e.block.Load() == nil && mark <= uint64(readTS) && (mark <= e.seen.Load() && e.seen.Load() != 0 || e.served.Load())
+	return e.seq <= since && e.block.Load() == nil && mark <= uint64(readTS) && (mark <= e.seen.Load() && e.seen.Load() != 0 || e.worth.Load() > 0)
 }
 
 // empty reports whether there are neither blocks nor candidates.
@@ -352,6 +357,10 @@ func (c *scanCache) placeLocked(now time.Duration) bool {
 	if len(spans) < most {
 		return true
 	}
+	if now < c.placeAfter {
+		return false
+	}
+	c.placeAfter = now + scanFull
 	kept := slices.DeleteFunc(slices.Clone(spans), func(e *scanSpan) bool {
 		return e.block.Load() == nil && now-time.Duration(e.used.Load()) >= scanIdle
 	})
@@ -377,6 +386,7 @@ func (c *scanCache) publish(start, end []byte, b *scanBlock, since uint64) {
 	e := &scanSpan{start: bytes.Clone(start), end: bytes.Clone(end), group: spans[from].group, seq: since}
 	for _, old := range spans[from:to] {
 		raise(&e.mark, tso.Timestamp(old.mark.Load()))
+		e.worth.Store(max(e.worth.Load(), old.worth.Load()-1))
 		if first := spans[from]; old.group != first.group || old.group > 0 && !bytes.Equal(old.start[:old.group], first.start[:old.group]) {
 			e.group = -1
 		}
@@ -401,7 +411,7 @@ func (e *scanSpan) part(start, end []byte) *scanSpan {
 	p.mark.Store(e.mark.Load())
 	p.seen.Store(e.seen.Load())
 	p.used.Store(e.used.Load())
-	p.served.Store(e.served.Load())
+	p.worth.Store(e.worth.Load())
 	return p
 }
 
@@ -431,7 +441,7 @@ func (c *scanCache) roomLocked(size int64, now time.Duration) bool {
 			c.fullUntil.Store(int64(now + scanFull))
 			return false
 		}
-		oldest.served.Store(false)
+		oldest.worth.Store(0)
 		c.release(oldest, oldest.block.Load())
 	}
 	return true
