@@ -31,7 +31,11 @@ func copyOptions(n *ast.Copy, columns []string) (copyformat.Options, error) {
 	quoteGiven, escapeGiven := false, false
 	for _, o := range n.Options {
 		var err error
-		switch name := strings.ToLower(o.Name); name {
+		name := strings.ToLower(o.Name)
+		if format == copyformat.Binary && (name == "delimiter" || name == "null") {
+			return opts, pgerror.New(pgerror.SyntaxError, "cannot specify %s in BINARY mode", strings.ToUpper(name))
+		}
+		switch name {
 		case "format", "freeze", "encoding":
 			err = checkCopyEncoding(name, o.Value)
 		case "delimiter":

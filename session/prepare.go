@@ -36,7 +36,7 @@ func (c *preparedCommands) prepare(ctx context.Context, n *ast.Prepare) error {
 		}
 		declared[i] = t
 	}
-	p := &prepared{name: n.Name, declared: declared, at: c.runner.env.StmtTime, fromSQL: true}
+	p := &prepared{name: n.Name, declared: declared, at: c.runner.env.StmtTime, heading: n.Heading}
 	mark := c.plans.meter.Drawn()
 	var err error
 	if p.statement, err = c.plans.lexOne(n.Text); err != nil {

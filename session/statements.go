@@ -16,9 +16,9 @@ type prepared struct {
 	plan      *cachedPlan // nil for statements without plan
 	declared  []types.Type
 	params    []types.Type
-	counted   int64 // bytes drawn from memory
-	at        int64 // when it was prepared, in microseconds since 2000-01-01 UTC
-	fromSQL   bool  // by PREPARE
+	counted   int64  // bytes drawn from memory
+	at        int64  // when it was prepared, in microseconds since 2000-01-01 UTC
+	heading   string // of PREPARE: the text of the name and the types; "": prepared by the protocol
 }
 
 // statements are a session's prepared statements by name. The unnamed one is kept apart: every Parse of "" replaces it.

@@ -10,7 +10,6 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/session/settings"
-	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -95,15 +94,15 @@ func (v *systemView) Settings() []catalog.Setting {
 func (v *systemView) Prepared() []catalog.Prepared {
 	var list []catalog.Prepared
 	for _, p := range v.statements.named {
-		row := catalog.Prepared{Name: p.name, At: p.at, Params: p.params, FromSQL: p.fromSQL}
+		row := catalog.Prepared{Name: p.name, At: p.at, Params: p.params, FromSQL: p.heading != ""}
 		if p.statement != nil {
 			row.Statement = p.statement.Text
 		}
 		if text, masked := maskedText(p.tree); masked {
 			row.Statement = text
 		}
-		if p.fromSQL {
-			row.Statement = "PREPARE " + ast.QuoteIdent(p.name) + " AS " + row.Statement
+		if p.heading != "" {
+			row.Statement = "PREPARE " + p.heading + " AS " + row.Statement
 		}
 		list = append(list, row)
 	}

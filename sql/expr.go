@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"strings"
+
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -587,7 +589,7 @@ func (p *parser) typedLiteral() ast.Expr {
 		p.unexpected()
 		return nil
 	}
-	if typ.Keyword && len(typ.Mods) == 1 && p.toks[p.pos-1].kind != ')' {
+	if typ.Keyword && len(typ.Mods) == 1 && p.toks[p.pos-1].kind != ')' && !strings.HasPrefix(typ.Name[0], "time") {
 		typ.Mods, typ.Keyword = nil, false // char 'abc' and bit '101' are not char(1) and bit(1).
 	}
 	lit := p.constant(t)

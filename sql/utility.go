@@ -80,6 +80,7 @@ func (p *parser) prepare(pos ast.Pos) ast.Statement {
 	if p.isWord(kw.Transaction) {
 		return p.preparedTransaction(pos, "PREPARE TRANSACTION")
 	}
+	named := p.cur().start
 	st := &ast.Prepare{Pos: pos, Name: p.colID()}
 	if p.accept('(') {
 		for first := true; first || p.accept(','); first = false {
@@ -87,6 +88,7 @@ func (p *parser) prepare(pos ast.Pos) ast.Statement {
 		}
 		p.expect(')')
 	}
+	st.Heading = p.textSince(named)
 	p.expectWord(kw.As)
 	start := p.cur().start
 	if !isDML(p.cur().kw) {

@@ -535,7 +535,8 @@ type (
 		Name      string
 		Types     []TypeName
 		Statement Statement
-		Text      string
+		Text      string // of Statement
+		Heading   string // the text of Name and Types
 	}
 	// Execute is EXECUTE name (args).
 	Execute struct {
