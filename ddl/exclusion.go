@@ -177,6 +177,7 @@ var gistClasses = map[types.OID]exclusionClass{
 	types.OIDPoint:   {"point_ops", "point_ops", true, []string{"~="}},
 	types.OIDInet:    {"inet_ops", "network_ops", false, []string{"=", "<>", "&&"}},
 	types.OIDCidr:    {"inet_ops", "network_ops", false, []string{"=", "<>", "&&"}},
+	types.OIDLtree:   {"gist_ltree_ops", "gist_ltree_ops", true, []string{"="}},
 }
 
 var (

@@ -162,7 +162,7 @@ func operatorClass(method string, path []string, t types.Type) (class string, by
 
 // extensionClasses are the operator classes of extensions, by name, with their types. All but citext_pattern_ops are default ones.
 var extensionClasses = map[string]types.OID{
-	"citext_ops": types.OIDCitext, "citext_pattern_ops": types.OIDCitext, "btree_hstore_ops": types.OIDHstore, "hash_hstore_ops": types.OIDHstore,
+	"citext_ops": types.OIDCitext, "citext_pattern_ops": types.OIDCitext, "ltree_ops": types.OIDLtree, "btree_hstore_ops": types.OIDHstore, "hash_hstore_ops": types.OIDHstore,
 }
 
 // accepts reports whether an operator class for values of type in takes those of type t.

@@ -41,6 +41,8 @@ var extensionList = sync.OnceValue(func() []*Extension {
 		{Name: "fuzzystrmatch", Version: "1.1", Comment: "determine similarities and distance between strings", functions: fuzzyFuncs},
 		{Name: "hstore", Version: "1.8", Comment: "data type for storing sets of (key, value) pairs", Types: []types.OID{types.OIDHstore},
 			functions: hstoreFuncs, operators: hstoreOps, sets: hstoreSets},
+		{Name: "ltree", Version: "1.2", Comment: "data type for hierarchical tree-like structures",
+			Types: []types.OID{types.OIDLtree, types.OIDLquery, types.OIDLtxtquery}, functions: ltreeFuncs, operators: ltreeOps},
 		{Name: "pgcrypto", Version: "1.3", Comment: "cryptographic functions", functions: pgcryptoFuncs, sets: pgcryptoSets},
 		{Name: "unaccent", Version: "1.1", Comment: "text search dictionary that removes accents", functions: unaccentFuncs},
 		{Name: "uuid-ossp", Version: "1.1", Comment: "generate universally unique identifiers (UUIDs)", functions: uuidOsspFuncs},
