@@ -481,11 +481,28 @@ func (r *run) alterDropConstraint(ctx context.Context, t *catalog.TableDescripto
 			return nil
 		}
 		return pgerror.New(pgerror.UndefinedObject, "constraint %q of relation %q does not exist", n.Name, t.Name).At(n.Position())
-	case ix.ID == t.Primary.ID:
+	}
+	if err := r.dropGroupedBy(ctx, t, ix, n.Cascade); err != nil {
+		return err
+	}
+	if ix.ID == t.Primary.ID {
 		return r.dropPrimaryKey(ctx, t)
 	}
 	if err := r.removeIndex(ctx, next, ix); err != nil {
 		return err
 	}
 	return r.update(ctx, t, next, false)
+}
+
+// dropGroupedBy handles the views that group by a primary key and read other columns, which it determines: an error, or with cascade they are
+// dropped.
+func (r *run) dropGroupedBy(ctx context.Context, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, cascade bool) error {
+	key := t.PrimaryKey()
+	if key == nil || key.OID != ix.OID {
+		return nil
+	}
+	without := t.Clone()
+	at := without.PrimaryKey()
+	at.Constraint, at.DeclaredPrimary = false, false
+	return r.dropBroken(ctx, t, without, "constraint "+ix.Name+" on table "+t.Name, cascade)
 }

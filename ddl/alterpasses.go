@@ -61,8 +61,10 @@ func passOf(cmd ast.AlterCommand, read map[string]bool) int {
 			return passType
 		case n.DropDefault, n.DropNotNull, n.Drop != "":
 			return passDrop
-		case n.SetNotNull, n.IdentityOptions != nil:
+		case n.SetNotNull:
 			return passColumn
+		case n.IdentityOptions != nil:
+			return passMisc
 		}
 		return passConstraint
 	case *ast.AddConstraint:

@@ -179,7 +179,7 @@ func (d *dropping) addViewsOn(ctx context.Context, t *catalog.TableDescriptor) e
 		return err
 	}
 	for _, v := range views {
-		if err := d.addDependent(ctx, v, kindWord(v)+" "+v.Name+" depends on "+kindWord(t)+" "+t.Name); err != nil {
+		if err := d.addDependent(ctx, v, d.r.describe(ctx, v)+" depends on "+d.r.describe(ctx, t)); err != nil {
 			return err
 		}
 	}
@@ -193,7 +193,7 @@ func (d *dropping) run(ctx context.Context, cascade bool) error {
 	}
 	if !cascade && len(d.why)+len(d.defaults) > 0 {
 		t := d.targets[0]
-		return d.refuse(kindWord(t) + " " + t.Name)
+		return d.refuse(ctx, d.r.describe(ctx, t))
 	}
 	return d.cascade(ctx)
 }
@@ -242,7 +242,7 @@ func (d *dropping) collect(ctx context.Context) error {
 		for _, f := range d.r.standardOn(t) {
 			if !slices.Contains(d.routines, f) {
 				d.routines = append(d.routines, f)
-				d.why = append(d.why, "function "+d.r.routineSignature(f)+" depends on "+kindWord(t)+" "+t.Name)
+				d.why = append(d.why, "function "+d.r.routineSignature(f)+" depends on "+d.r.describe(ctx, t))
 			}
 		}
 		users, err := d.r.observersOn(ctx, t.ID)
@@ -251,7 +251,7 @@ func (d *dropping) collect(ctx context.Context) error {
 		}
 		for _, use := range users {
 			if !d.has(use.table.ID) {
-				d.addObserver(use, kindWord(t)+" "+t.Name)
+				d.addObserver(use, d.r.describe(ctx, t))
 			}
 		}
 		policies, err := d.r.policiesOn(ctx, t.ID)
@@ -260,7 +260,7 @@ func (d *dropping) collect(ctx context.Context) error {
 		}
 		for _, use := range policies {
 			if !d.has(use.table.ID) {
-				d.addPolicy(ctx, use, kindWord(t)+" "+t.Name)
+				d.addPolicy(ctx, use, d.r.describe(ctx, t))
 			}
 		}
 	}
@@ -297,7 +297,7 @@ func (d *dropping) findDefaults(ctx context.Context) error {
 			}
 			for i := range t.Columns {
 				if c := &t.Columns[i]; c.Sequence == s.ID || usesSequence(c.Default, s.ID) {
-					d.defaults = append(d.defaults, defaultUse{t, c.ID, s.Name})
+					d.defaults = append(d.defaults, defaultUse{t, c.ID, d.r.displayed(ctx, s)})
 				}
 			}
 		}
@@ -305,11 +305,11 @@ func (d *dropping) findDefaults(ctx context.Context) error {
 	return nil
 }
 
-func (d *dropping) refuse(what string) error {
+func (d *dropping) refuse(ctx context.Context, what string) error {
 	lines := slices.Clone(d.why)
 	for _, u := range d.defaults {
 		lines = append(lines, "default value for column "+u.table.Columns[u.table.Ordinal(u.column)].Name+
-			" of table "+u.table.Name+" depends on sequence "+u.sequence)
+			" of "+d.r.describe(ctx, u.table)+" depends on sequence "+u.sequence)
 	}
 	return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop %s because other objects depend on it", what).
 		WithDetail("%s", strings.Join(lines, "\n")).
@@ -325,7 +325,7 @@ func (d *dropping) execute(ctx context.Context) error {
 			next = u.table.Clone()
 		}
 		col := &next.Columns[next.Ordinal(u.column)]
-		others = append(others, "default value for column "+col.Name+" of table "+u.table.Name)
+		others = append(others, "default value for column "+col.Name+" of "+d.r.describe(ctx, u.table))
 		col.Default, col.Sequence, col.Identity = "", 0, ""
 		if i+1 < len(d.defaults) && d.defaults[i+1].table.ID == u.table.ID {
 			continue
@@ -336,7 +336,7 @@ func (d *dropping) execute(ctx context.Context) error {
 		next = nil
 	}
 	for _, t := range d.dependents {
-		others = append(others, kindWord(t)+" "+t.Name)
+		others = append(others, d.r.describe(ctx, t))
 	}
 	for _, ref := range d.references {
 		others = append(others, referenceText(ref))
@@ -566,7 +566,7 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 		}
 		d.addTarget(t)
 		if t.Kind != catalog.KindSequence || t.Sequence.OwnerTable == 0 {
-			why = append(why, kindWord(t)+" "+schema+"."+t.Name+" depends on schema "+schema)
+			why = append(why, r.describe(ctx, t)+" depends on schema "+schema)
 		}
 	}
 	kept := r.typesIn(schema)
@@ -610,7 +610,7 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 	}
 	if !cascade {
 		d.why = append(why, d.why...)
-		return d.refuse("schema " + schema)
+		return d.refuse(ctx, "schema "+schema)
 	}
 	for _, line := range why {
 		what, _, _ := strings.Cut(line, " depends on ")

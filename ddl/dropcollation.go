@@ -202,7 +202,7 @@ func (r *run) addViewsOnFound(ctx context.Context, found *typeDropping) error {
 		for _, v := range views {
 			if !dropping.has(v.ID) {
 				dropping.addTarget(v)
-				found.lines = append(found.lines, kindWord(v)+" "+v.Name+" depends on column "+u.column.Name+" of table "+u.table.Name)
+				found.lines = append(found.lines, r.describe(ctx, v)+" depends on column "+u.column.Name+" of table "+u.table.Name)
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func (r *run) droppedType(ctx context.Context, written *ast.TypeName, ifExists b
 	name := pathName(written.Pos, written.Name)
 	d, t, err := r.userType(ctx, name)
 	if row, ok := err.(*rowType); ok {
-		kind := kindWord(row.relation) + " " + row.relation.Name
+		kind := r.describe(ctx, row.relation)
 		return nil, pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because %s requires it", row.relation.Name, kind).
 			WithHint("You can drop " + kind + " instead.")
 	}

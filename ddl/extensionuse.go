@@ -64,6 +64,9 @@ func (r *run) extensionUses(ctx context.Context, d *catalog.ExtensionDescriptor)
 			return nil, err
 		}
 	}
+	if err := p.viewsOverViews(ctx); err != nil {
+		return nil, err
+	}
 	return &p.found, p.textSearch(ctx)
 }
 
@@ -237,12 +240,9 @@ func (p *extensionProbe) policy(ctx context.Context, t *catalog.TableDescriptor,
 
 // view finds the uses in a view. Those of the views that it reads are theirs, and it depends on them.
 func (p *extensionProbe) view(ctx context.Context, t *catalog.TableDescriptor) error {
-	what := kindWord(t) + " " + t.Name
+	what := p.describe(ctx, t)
 	found, err := p.uses(ctx, what, func() error {
-		stmt, err := sql.ParseStatement(t.ViewQuery)
-		if err == nil {
-			_, err = planner.Build(ctx, stmt, catalog.ForStored(p.r), p.Env, planner.Options{NoSlots: true})
-		}
+		_, err := planner.ViewUses(ctx, t, p.r, p.Env) // Not what a plan uses: indexes of tables, the queries of other views.
 		return err
 	})
 	if err != nil {

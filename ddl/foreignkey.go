@@ -353,7 +353,7 @@ func (r *run) dropReferences(ctx context.Context, t *catalog.TableDescriptor, wh
 	d := newDropping(r)
 	d.addReferences(all, on)
 	if !cascade {
-		return d.refuse(what)
+		return d.refuse(ctx, what)
 	}
 	var others []string
 	for _, ref := range all {

@@ -121,7 +121,7 @@ func (r *run) dropGeneratedFrom(ctx context.Context, t *catalog.TableDescriptor,
 		d.why = append(d.why, "column "+name+" of table "+t.Name+" depends on "+what)
 	}
 	if !n.Cascade {
-		return nil, d.refuse(what)
+		return nil, d.refuse(ctx, what)
 	}
 	r.noticeCascade(others)
 	for _, name := range names {

@@ -580,6 +580,15 @@ func (r *run) displayed(ctx context.Context, t *catalog.TableDescriptor) string 
 	return t.Schema + "." + t.Name
 }
 
+// describe names a relation as messages about dependencies do: with its kind, and its schema unless the search path finds it.
+func (r *run) describe(ctx context.Context, t *catalog.TableDescriptor) string {
+	name := ast.QuoteIdent(t.Name)
+	if found, err := r.r.Relation(ctx, "", t.Name); err != nil || found == nil || found.ID != t.ID {
+		name = ast.QuoteIdent(t.Schema) + "." + name
+	}
+	return kindWord(t) + " " + name
+}
+
 // schemaNamed returns the name of the schema with a number.
 func (r *run) schemaNamed(id uint64) string {
 	for name := range r.access.Grants.Schemas {

@@ -96,7 +96,7 @@ func (d *dropping) addRowTypeUses(ctx context.Context) error {
 			switch {
 			case d.has(u.relation.ID):
 			case u.relation.HasQuery():
-				if err := d.addDependent(ctx, u.relation, kindWord(u.relation)+" "+u.relation.Name+" depends on type "+row.Name); err != nil {
+				if err := d.addDependent(ctx, u.relation, d.r.describe(ctx, u.relation)+" depends on type "+row.Name); err != nil {
 					return err
 				}
 			default:

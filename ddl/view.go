@@ -360,7 +360,7 @@ func (r *run) dropBroken(ctx context.Context, t, next *catalog.TableDescriptor, 
 	d := newDropping(r)
 	d.changing = next
 	for _, view := range views {
-		if err := d.addDependent(ctx, view, kindWord(view)+" "+view.Name+" depends on "+what); err != nil {
+		if err := d.addDependent(ctx, view, r.describe(ctx, view)+" depends on "+what); err != nil {
 			return err
 		}
 	}
@@ -371,7 +371,7 @@ func (r *run) dropBroken(ctx context.Context, t, next *catalog.TableDescriptor, 
 		d.addPolicy(ctx, use, what)
 	}
 	if !cascade {
-		return d.refuse(what)
+		return d.refuse(ctx, what)
 	}
 	return d.execute(ctx)
 }

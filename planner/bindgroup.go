@@ -3,6 +3,7 @@ package planner
 import (
 	"slices"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -200,7 +201,7 @@ func (g *grouper) addDetermined(c *expr.Column) expr.Scalar {
 // determined reports whether the whole primary key of s is among the keys, of each grouping set if there are some.
 func (g *grouper) determined(s *scanRel) bool {
 	pk := &s.table.Primary
-	if len(pk.Columns) == 0 {
+	if len(pk.Columns) == 0 || s.table.Kind == catalog.KindTable && !s.table.HasPrimaryKey() {
 		return false
 	}
 	for i := range pk.Columns {

@@ -165,14 +165,15 @@ func (c *AddedColumn) InQuery(ctx context.Context, text string) (string, error) 
 	if err != nil {
 		return text, ctx.Err() // It is broken already.
 	}
-	if within(q, c.Table) {
-		return "", pgerror.Unsupported("ADD COLUMN of a table in a join whose columns a view gives names", "Drop the view first, and create it again.")
-	}
 	same := func() bool {
 		after, err := meanings(ctx, q, c.After, c.Env)
 		return err == nil && maps.Equal(before, after)
 	}
-	if !c.alias(q, false) && same() {
+	joins, err := c.aliasInJoins(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	if !c.alias(q, false) && !joins && same() {
 		return text, nil
 	}
 	if !same() {
@@ -205,19 +206,68 @@ func (c *AddedColumn) alias(q *ast.Query, all bool) (found bool) {
 	return found
 }
 
-// within reports whether a table is in a join whose columns the query names by their order.
-func within(q *ast.Query, t *catalog.TableDescriptor) bool {
-	found := false
+// aliasInJoins gives the column an alias in joins whose columns have names by their order. It reports whether there are any.
+func (c *AddedColumn) aliasInJoins(ctx context.Context, q *ast.Query) (found bool, err error) {
+	b := verbatimBinder(ctx, c.Before, c.Env)
+	if _, err := b.bindQuery(q, nil, true); err != nil {
+		return false, err
+	}
 	ast.InspectQuery(q, ast.Visitor{Join: func(j *ast.Join) {
-		if len(j.Columns) == 0 {
+		if len(j.Columns) == 0 || err != nil {
 			return
 		}
-		inner := &ast.Query{Body: &ast.Select{From: []ast.TableExpr{j.L, j.R}}}
-		ast.InspectQuery(inner, ast.Visitor{Table: func(ref *ast.TableRef) {
-			found = found || ref.Name.Schema == t.Schema && ref.Name.Name == t.Name
-		}})
+		columns, ok := c.joined(b.notes, j)
+		if !ok {
+			err = pgerror.Unsupported("ADD COLUMN of a table in a natural join whose columns a view gives names", "Drop the view first, and create it again.")
+			return
+		}
+		for at, column := range columns {
+			if !column.added || at > len(j.Columns) {
+				continue
+			}
+			name := c.Name
+			for n := 1; slices.Contains(j.Columns, name); n++ {
+				name = c.Name + "_" + strconv.Itoa(n)
+			}
+			j.Columns, found = slices.Insert(slices.Clone(j.Columns), at, name), true
+		}
 	}})
-	return found
+	return found, err
+}
+
+// joinedColumn is a column of a FROM item.
+type joinedColumn struct {
+	name  string
+	added bool
+}
+
+// joined lists the columns that a FROM item will have. It fails for NATURAL, whose columns the new one may be among.
+func (c *AddedColumn) joined(notes *bindNotes, t ast.TableExpr) (columns []joinedColumn, ok bool) {
+	join, isJoin := t.(*ast.Join)
+	if !isJoin {
+		for _, name := range notes.columns[t] {
+			columns = append(columns, joinedColumn{name: name})
+		}
+		if ref, table := t.(*ast.TableRef); table && ref.Name.Schema == c.Table.Schema && ref.Name.Name == c.Table.Name {
+			columns = append(columns, joinedColumn{c.Name, true})
+		}
+		return columns, true
+	}
+	for _, name := range join.Using {
+		columns = append(columns, joinedColumn{name: name})
+	}
+	for _, side := range []ast.TableExpr{join.L, join.R} {
+		of, known := c.joined(notes, side)
+		if !known {
+			return nil, false
+		}
+		for _, column := range of {
+			if column.added || !slices.Contains(join.Using, column.name) {
+				columns = append(columns, column)
+			}
+		}
+	}
+	return columns, !join.Natural
 }
 
 // visibleNames are the names of a table's columns.

@@ -1,9 +1,11 @@
 package pgcatalog
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -111,6 +113,9 @@ func (d *dependencies) uses(view *catalog.TableDescriptor, e catalog.StoredExpr)
 		return nil, nil
 	}
 	all, err := d.view.Uses(d.ctx, d.Resolver, view, e)
+	if pg := (*pgerror.Error)(nil); view != nil && errors.As(err, &pg) {
+		return readBy(view), nil // What it reads is known without its columns.
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +134,15 @@ func (d *dependencies) uses(view *catalog.TableDescriptor, e catalog.StoredExpr)
 		}
 	}
 	return out, nil
+}
+
+// readBy are the relations that a view reads.
+func readBy(view *catalog.TableDescriptor) []object {
+	var out []object
+	for _, id := range view.DependsOn {
+		out = append(out, object{class: classPgClass, id: uint32(id)})
+	}
+	return out
 }
 
 // text emits what the text of an object of a table depends on: the table's own columns with the object, other objects normally.

@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Describe implements builtin.Catalog: relations and their columns, functions, types, schemas, extensions and objects of full-text search.
+// Describe implements builtin.Catalog.
 func (o *Objects) Describe(class, object types.OID, column int) (string, bool) {
 	name, ok := "", false
 	kind := ""
@@ -30,6 +30,19 @@ func (o *Objects) Describe(class, object types.OID, column int) (string, bool) {
 		}
 		described, found := o.describeRelation(types.OID(view.OID()), 0)
 		return "rule " + viewRule + " on " + described, found
+	case classPgConstraint, classPgTrigger, classPgPolicy:
+		return o.describePart(class, object)
+	case classPgAttrdef:
+		return o.describeDefault(object)
+	case classPgCollation:
+		kind = "collation "
+		name, ok = o.CollationName(object)
+	case classPgOperator:
+		kind = "operator "
+		name, ok = o.RoutineName(types.OIDRegoperator, object)
+	case classPgAuthid:
+		kind = "role "
+		name, ok = o.RoleName(object)
 	case classPgNamespace:
 		kind = "schema "
 		name, ok = o.SchemaName(object)
@@ -87,6 +100,79 @@ func (o *Objects) extensionName(id types.OID) (string, bool) {
 	for _, d := range r.Extensions().All() {
 		if d.ID == uint64(id) {
 			return keyword.QuoteIdent(d.Name), true
+		}
+	}
+	return "", false
+}
+
+// describePart describes a constraint, a trigger or a policy.
+func (o *Objects) describePart(class, id types.OID) (string, bool) {
+	r := o.Resolver()
+	if r == nil {
+		return "", false
+	}
+	if class == classPgConstraint {
+		for _, d := range r.Types().All() {
+			for i := range d.Checks {
+				if d.Checks[i].OID == id {
+					return "constraint " + d.Checks[i].Name, true
+				}
+			}
+		}
+	}
+	all, err := r.Relations(background())
+	if err != nil {
+		return "", false
+	}
+	for _, t := range all {
+		if name, ok := partOf(r, t, class, uint32(id)); ok {
+			on, found := o.describeRelation(types.OID(t.OID()), 0)
+			return name + " on " + on, found
+		}
+	}
+	return "", false
+}
+
+// partOf finds a constraint, a trigger or a policy of a relation.
+func partOf(r catalog.Resolver, t *catalog.TableDescriptor, class types.OID, id uint32) (string, bool) {
+	switch class {
+	case classPgConstraint:
+		own, err := constraints(background(), r, t)
+		for _, c := range own {
+			if err == nil && c.oid == id {
+				return "constraint " + c.name, true
+			}
+		}
+	case classPgTrigger:
+		for i := range t.Triggers {
+			if t.Triggers[i].OID == id {
+				return "trigger " + t.Triggers[i].Name, true
+			}
+		}
+	case classPgPolicy:
+		for i := range t.Policies {
+			if t.Policies[i].OID == id {
+				return "policy " + t.Policies[i].Name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// describeDefault describes the default of a column.
+func (o *Objects) describeDefault(id types.OID) (string, bool) {
+	if id>>31 == 0 {
+		return "", false
+	}
+	_, t := o.relation(id << 1 >> 12)
+	if t == nil {
+		return "", false
+	}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if (c.Default != "" || c.Generated != "") && attrdefOID(t, c) == uint32(id) {
+			column, ok := o.describeRelation(types.OID(t.OID()), int(c.ID))
+			return "default value for " + column, ok
 		}
 	}
 	return "", false
