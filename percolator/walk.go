@@ -9,8 +9,11 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// countPages is how many times the rows of a scan's largest page one request counts.
-const countPages = 8
+// One request counts countPages times the rows of a scan's largest page, and passes visitPages times as many to a function.
+const (
+	countPages = 8
+	visitPages = 4
+)
 
 // Walk is what Reader.Walk does with the pairs.
 type Walk struct {
@@ -36,6 +39,8 @@ func (t *Txn) Walk(ctx context.Context, spans []kv.Span, w Walk) (int64, error) 
 	}
 	if w.Pair == nil {
 		walk.req.Limit *= countPages
+	} else {
+		walk.req.Limit *= visitPages
 	}
 	walk.visit.Pair = w.Pair
 	walk.req.Visit = &walk.visit
