@@ -41,7 +41,8 @@ type procedural struct {
 	opened int // numbers the cursors without a name
 	// transitions are what the statements of the trigger that is being executed may read; nil: nothing.
 	transitions *statementRows
-	triggers    int // that are being executed within each other
+	triggers    int      // that are being executed within each other
+	firing      []uint64 // the tables of these triggers, by id
 	// settle is executor.TriggerCall.Settle of the trigger that is being executed; nil: there is nothing to do.
 	settle func(ctx context.Context) error
 }
@@ -246,6 +247,9 @@ func (h *procedural) Command(ctx context.Context, tree ast.Statement, to plpgsql
 		return h.Run(ctx, p, nil, 0, to)
 	}
 	if err := h.settleOuter(ctx); err != nil {
+		return plpgsql.Result{}, err
+	}
+	if err := h.refuseInUse(ctx, tree); err != nil {
 		return plpgsql.Result{}, err
 	}
 	defer h.nested()()

@@ -40,7 +40,11 @@ func (h *procedural) RunTrigger(ctx context.Context, c *executor.TriggerCall) (d
 		return types.Null, pgerror.New(pgerror.FeatureNotSupported, "trigger functions in language %s are not supported", f.Language)
 	}
 	h.triggers++
-	defer func() { h.triggers-- }()
+	h.firing = append(h.firing, c.Table.ID)
+	defer func() {
+		h.triggers--
+		h.firing = h.firing[:len(h.firing)-1]
+	}()
 	if !c.Deferred {
 		h.calls++
 		defer func() { h.calls-- }()
