@@ -446,7 +446,11 @@ func (o *Objects) TypeVisible(id types.OID) (visible, ok bool) {
 
 // TypeName implements types.Names.
 func (o *Objects) TypeName(id types.OID) (string, bool) {
-	r := o.Resolver()
+	return typeName(o.Resolver(), id)
+}
+
+// typeName is the name of a type of a user or an extension, with its schema unless the search path finds it; false if there is none.
+func typeName(r catalog.Resolver, id types.OID) (string, bool) {
 	if r == nil || id < types.FirstUserOID {
 		return "", false
 	}

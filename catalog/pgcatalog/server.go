@@ -25,8 +25,10 @@ func alignment(info *types.Info) byte {
 
 func storage(info *types.Info) byte {
 	switch {
-	case info.Name == "numeric":
+	case info.Name == "numeric", info.Name == "inet", info.Name == "cidr":
 		return 'm'
+	case info.Name == "tsquery", info.Name == "int2vector", info.Name == "oidvector":
+		return 'p'
 	case info.Len == -1:
 		return 'x'
 	}

@@ -16,7 +16,16 @@ import (
 func userProc(r catalog.Resolver, d *catalog.RoutineDescriptor) *builtin.Proc {
 	return builtin.NewUserProc(builtin.UserProc{
 		Routine: d.Routine(), Body: d.Body, Standard: d.Standard, SecurityDefiner: d.SecurityDefiner, Config: d.Config, Visible: routineVisible(r, d),
+		TypeName: func(t types.Type) string { return shownType(r, t) },
 	})
+}
+
+// shownType prints a type without its modifier, as the search path shortens its name.
+func shownType(r catalog.Resolver, t types.Type) string {
+	if name, ok := typeName(r, t.OID); ok {
+		return name
+	}
+	return builtin.TypeName(t)
 }
 
 // routineVisible reports whether the search path finds a routine: no schema before its own has one with the same name and arguments.
@@ -83,7 +92,7 @@ func (o *Objects) userRoutineName(id types.OID, withTypes bool) (string, bool) {
 	if withTypes {
 		var args []string
 		for _, t := range d.InputTypes() {
-			args = append(args, builtin.TypeName(t))
+			args = append(args, shownType(r, t))
 		}
 		name += "(" + strings.Join(args, ",") + ")"
 	}

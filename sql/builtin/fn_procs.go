@@ -119,6 +119,7 @@ type ProcParameter struct {
 	Type    types.Type
 	Mode    byte // i, o, b, v
 	Default string
+	Shown   string // how the type is printed; "" for its name
 }
 
 // Parameters returns all parameters of a function, with those that it returns.
@@ -201,6 +202,9 @@ func (a *ProcParameter) String() string {
 	s := map[byte]string{'o': "OUT ", 'b': "INOUT ", 'v': "VARIADIC "}[a.Mode]
 	if a.Name != "" {
 		s += keyword.QuoteIdent(a.Name) + " "
+	}
+	if a.Shown != "" {
+		return s + a.Shown
 	}
 	return s + TypeName(a.Type)
 }

@@ -17,6 +17,8 @@ type UserProc struct {
 	SecurityDefiner bool
 	Config          []string // name=value
 	Visible         bool     // its name alone finds it
+	// TypeName prints a type as the search path shortens its name; nil: TypeName does.
+	TypeName func(types.Type) string
 }
 
 // Languages are the OIDs of the languages in which routines can be written, and of that of aggregates.
@@ -47,7 +49,7 @@ func procOf(env *Env, oid types.OID) *Proc {
 func (u *UserProc) parameters() []ProcParameter {
 	var list []ProcParameter
 	for _, p := range u.Routine.Params {
-		list = append(list, ProcParameter{Name: p.Name, Type: p.Type, Mode: p.Mode, Default: p.Default})
+		list = append(list, ProcParameter{Name: p.Name, Type: p.Type, Mode: p.Mode, Default: p.Default, Shown: u.typeName(p.Type)})
 	}
 	return list
 }
@@ -171,16 +173,23 @@ func (u *UserProc) result() string {
 	var table []string
 	for i := range r.Params {
 		if p := &r.Params[i]; p.Mode == 't' {
-			table = append(table, keyword.QuoteIdent(p.Name)+" "+TypeName(p.Type))
+			table = append(table, keyword.QuoteIdent(p.Name)+" "+u.typeName(p.Type))
 		}
 	}
 	switch {
 	case table != nil:
 		return "TABLE(" + strings.Join(table, ", ") + ")"
 	case r.Set:
-		return "SETOF " + TypeName(r.Ret)
+		return "SETOF " + u.typeName(r.Ret)
 	}
-	return TypeName(r.Ret)
+	return u.typeName(r.Ret)
+}
+
+func (u *UserProc) typeName(t types.Type) string {
+	if u.TypeName == nil {
+		return TypeName(t)
+	}
+	return u.TypeName(t)
 }
 
 // definition prints CREATE FUNCTION or PROCEDURE as PostgreSQL does.
