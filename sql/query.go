@@ -454,6 +454,9 @@ func (p *parser) orderItem() ast.OrderItem {
 			order.Desc = true
 		case "~<~", "~>~": // The order of the pattern classes is that of the bytes.
 			order.Desc = order.Using == "~>~"
+			if c, ok := order.Expr.(*ast.Collate); ok {
+				order.Expr = c.X
+			}
 			order.Expr = &ast.Collate{Pos: p.posOf(t), X: order.Expr, Name: []string{"C"}}
 		default:
 			p.notYet(p.posOf(t), "ORDER BY USING with this operator", "Use ASC or DESC.")
