@@ -376,6 +376,9 @@ func (sc *scope) table(schema, alias string, pos int) (*nsItem, *scope, error) {
 				continue
 			}
 			if it.rel {
+				if at.namedAgain(i, schema) {
+					return nil, nil, pgerror.New(pgerror.AmbiguousAlias, "table reference \"%s\" is ambiguous", alias).At(pos)
+				}
 				return it, at, at.barred.hold(i, it.alias, pos)
 			}
 			hidden = true
@@ -395,6 +398,16 @@ func (sc *scope) table(schema, alias string, pos int) (*nsItem, *scope, error) {
 		}
 	}
 	return nil, nil, pgerror.New(pgerror.UndefinedTable, "missing FROM-clause entry for table \"%s\"", alias).At(pos)
+}
+
+// namedAgain reports whether a later item of this level has the same qualifier as the item i.
+func (sc *scope) namedAgain(i int, schema string) bool {
+	for j := i + 1; j < len(sc.items); j++ {
+		if it := &sc.items[j]; it.rel && it.alias == sc.items[i].alias && (schema == "" || it.schema == schema) {
+			return true
+		}
+	}
+	return false
 }
 
 func (sc *scope) qualifiedColumn(schema, table, name string, pos int) (expr.Scalar, error) {

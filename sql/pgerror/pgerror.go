@@ -96,6 +96,7 @@ const (
 	DuplicatePreparedStatement  Code = "42P05"
 	DuplicateTable              Code = "42P07"
 	DuplicateAlias              Code = "42712"
+	AmbiguousAlias              Code = "42P09"
 	DuplicateObject             Code = "42710"
 	AmbiguousColumn             Code = "42702"
 	AmbiguousFunction           Code = "42725"
