@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -132,9 +133,24 @@ type discarding struct{}
 func (discarding) Notice(*pgerror.Error)  {}
 func (discarding) Progress(string, int64) {}
 
-// IndexProgress implements catalog.SystemView.
+// IndexProgress implements catalog.SystemView. What is stored is read first: a build that this process begins to continue meanwhile is among
+// its own then.
 func (v *systemView) IndexProgress(ctx context.Context) ([]catalog.IndexProgress, error) {
+	stored, err := v.storedProgress(ctx)
+	if err != nil {
+		return nil, err
+	}
 	all := v.deps.Builds.All()
+	for _, p := range stored {
+		if !slices.ContainsFunc(all, func(own catalog.IndexProgress) bool { return own.Index == p.Index }) {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// storedProgress is the progress of all builds, as far as it is stored.
+func (v *systemView) storedProgress(ctx context.Context) (all []catalog.IndexProgress, err error) {
 	txn, err := v.deps.DB.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -145,9 +161,6 @@ func (v *systemView) IndexProgress(ctx context.Context) ([]catalog.IndexProgress
 		return nil, err
 	}
 	err = catalog.Builds(ctx, txn, func(index uint32, rec *catalog.BuildRecord) error {
-		if v.deps.Builds.Has(index) {
-			return nil
-		}
 		p := ddl.ProgressOf(index, rec)
 		if d := schema.Databases().ByOID(rec.Database); d != nil {
 			p.DatabaseName = d.Name

@@ -220,6 +220,9 @@ func (s *schemaKill) verify(where string, c *schemaChange, acknowledged bool) {
 		}
 	}
 	done := s.isTrue(c.done)
+	if !done && !s.isTrue("select to_regclass('changing_ix') is null") {
+		s.t.Fatalf("%s: the index is there, and the change has not taken effect", where)
+	}
 	if acknowledged && !done {
 		s.t.Fatalf("%s: the change was acknowledged, and is lost", where)
 	}
