@@ -65,14 +65,21 @@ func (r *run) invertedClass(method string, path []string, t types.Type) (inverte
 			if r.r.Extensions().Named("pg_trgm") == nil {
 				return "", noClass(class, method)
 			}
+		case class == inverted.IntArray:
+			if r.r.Extensions().Named("intarray") == nil {
+				return "", noClass(class, method)
+			}
 		default:
 			return "", noClass(class, method)
 		}
 		if !class.Accepts(t) {
 			return "", pgerror.New(pgerror.DatatypeMismatch, "operator class %q does not accept data type %s", class, t.Base())
 		}
-		if class == inverted.TrigramGist {
+		switch class {
+		case inverted.TrigramGist:
 			class = inverted.Trigram
+		case inverted.IntArray:
+			class = inverted.Array
 		}
 	}
 	if class == inverted.Array && !rowenc.Indexable(t.Underlying().Elem()) {

@@ -20,6 +20,8 @@ const (
 	Trigram   Class = "gin_trgm_ops"
 	// TrigramGist is stored as Trigram.
 	TrigramGist Class = "gist_trgm_ops"
+	// IntArray, of the extension intarray, is stored as Array.
+	IntArray Class = "gin__int_ops"
 )
 
 // DefaultClass returns the class that an index over values of type t has unless it names one; "" for none.
@@ -44,6 +46,8 @@ func (c Class) Accepts(t types.Type) bool {
 		return t.OID == types.OIDText || t.OID == types.OIDVarchar
 	case JSONBPath:
 		return DefaultClass(t) == JSONB
+	case IntArray:
+		return t.Underlying().IsArray() && t.Underlying().Elem().OID == types.OIDInt4
 	}
 	if c.IsScalar() {
 		return c.acceptsScalar(t.Underlying())

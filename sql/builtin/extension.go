@@ -41,6 +41,8 @@ var extensionList = sync.OnceValue(func() []*Extension {
 		{Name: "fuzzystrmatch", Version: "1.1", Comment: "determine similarities and distance between strings", functions: fuzzyFuncs},
 		{Name: "hstore", Version: "1.8", Comment: "data type for storing sets of (key, value) pairs", Types: []types.OID{types.OIDHstore},
 			functions: hstoreFuncs, operators: hstoreOps, sets: hstoreSets},
+		{Name: "intarray", Version: "1.5", Comment: "functions, operators, and index support for 1-D arrays of integers",
+			functions: intarrayFuncs, operators: intarrayOps},
 		{Name: "ltree", Version: "1.2", Comment: "data type for hierarchical tree-like structures",
 			Types: []types.OID{types.OIDLtree, types.OIDLquery, types.OIDLtxtquery}, functions: ltreeFuncs, operators: ltreeOps},
 		{Name: "pgcrypto", Version: "1.3", Comment: "cryptographic functions", functions: pgcryptoFuncs, sets: pgcryptoSets},
