@@ -26,6 +26,9 @@ import (
 	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
+// bigtableFollowInterval is how often a process looks for changes of the schema for its observers: Bigtable's requests are paid for.
+const bigtableFollowInterval = 500 * time.Millisecond
+
 // startBigtable runs sessions over a table of Bigtable. Of all processes over the table one is the coordinator, by a lease in the
 // table, and does for all what a tso process does for a cluster; every process is ready to take over.
 func (n *Node) startBigtable(ctx context.Context) error {

@@ -112,7 +112,11 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 	deps := n.sessionDeps(d, s, hub)
 	deps.GC, deps.Audit = reporter, n.audit
 	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return d.check(ctx, deps, r) })
-	observers := observer.Start(observer.Options{Deps: deps, Logger: n.log, Registerer: n.registry})
+	observing := observer.Options{Deps: deps, Logger: n.log, Registerer: n.registry}
+	if n.opts.Bigtable != nil {
+		observing.FollowInterval = bigtableFollowInterval
+	}
+	observers := observer.Start(observing)
 	n.onClose(observers.Close)
 	hub.OnProcessEnded(observers.ProcessEnded)
 	builds := session.StartIndexBuilds(deps, n.log)

@@ -17,6 +17,7 @@
 package observer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -41,10 +42,11 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// NoHints: changes are found by scans only. For tests.
 	NoHints bool
+	// FollowInterval is how often the schema is looked at, which is a request to the store; 0: 50 ms.
+	FollowInterval time.Duration
 }
 
-// followInterval is how often the schema is looked at.
-const followInterval = 50 * time.Millisecond
+const defaultFollowInterval = 50 * time.Millisecond
 
 // Manager runs the observers of a process. Safe for concurrent use.
 type Manager struct {
@@ -140,7 +142,7 @@ func (m *Manager) Activity() map[uint64]catalog.ObserverActivity {
 
 // follow keeps a runner for each observer that the schema has run.
 func (m *Manager) follow() {
-	ticker := time.NewTicker(followInterval)
+	ticker := time.NewTicker(cmp.Or(m.opts.FollowInterval, defaultFollowInterval))
 	defer ticker.Stop()
 	version := uint64(0)
 	for {

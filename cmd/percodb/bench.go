@@ -24,7 +24,7 @@ import (
 
 func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Workloads for any PostgreSQL-wire server, and measurements of percodb's parts"}
-	cmd.AddCommand(tpceCommand(), benchKVCommand(), benchTSOCommand(), benchScaleCommand(), benchObserversCommand(), benchCrawlCommand())
+	cmd.AddCommand(tpceCommand(), benchKVCommand(), benchTSOCommand(), benchScaleCommand(), benchObserversCommand(), benchCrawlCommand(), benchBigtableCommand())
 	return cmd
 }
 

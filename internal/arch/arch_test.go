@@ -71,8 +71,8 @@ var outside = map[string][]string{
 	"bench/tpce/txn":      {"bench/tpce/market", "bench/tpce/run", "cmd/percodb"},
 	"bench/tpce/market":   {"bench/tpce/run"},
 	"bench/tpce/journal":  {"bench/tpce/check", "bench/tpce/run", "cmd/percodb"},
-	"bench/tpce/usage":    {"bench/tpce/run", "bench/scale", "bench/observers", "cmd/percodb"},
-	"bench/tpce/report":   {"bench/tpce/run", "bench/scale", "bench/observers", "bench/crawl", "cmd/percodb"},
+	"bench/tpce/usage":    {"bench/bigtable", "bench/tpce/run", "bench/scale", "bench/observers", "cmd/percodb"},
+	"bench/tpce/report":   {"bench/bigtable", "bench/tpce/run", "bench/scale", "bench/observers", "bench/crawl", "cmd/percodb"},
 	"bench/tpce/run":      {"bench/scale", "cmd/percodb"},
 	"bench/scale":         {"cmd/percodb"},
 	"bench/observers":     {"cmd/percodb"},
@@ -82,7 +82,7 @@ var outside = map[string][]string{
 	"internal/certs":      {"tso/rpc", "node", "cmd/percodb", "test/kill"},
 	"internal/storetest":  {},
 	"internal/faultproxy": {"test/kill"},
-	"internal/process":    {"bench/scale", "test/kill"},
+	"internal/process":    {"bench/bigtable", "bench/scale", "test/kill"},
 	"internal/loading":    {"mysqlimport", "copydb", "bench/tpce/load", "bench/scale"},
 	"mysqlimport":         {"cmd/percodb"},
 	"copydb":              {"cmd/percodb"},
@@ -113,7 +113,7 @@ var owners = map[string][]string{
 	"github.com/pingcap/tidb/pkg/parser": {"sql/mysql"},
 	"google.golang.org/grpc":             {"kv/bigtable", "kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb", "gc/rpc", "gc/rpc/gcpb", "readlease/rpc", "readlease/rpc/leasepb", "notify/rpc", "notify/rpc/notifypb", "internal/faultproxy"},
 	"github.com/jackc/pgx/v5/pgproto3":   {"server/pgwire", "test/sqllogic"},
-	"cloud.google.com/go/bigtable":       {"kv/bigtable"},
+	"cloud.google.com/go/bigtable":       {"kv/bigtable", "bench/bigtable"},
 }
 
 // source is one file's imports.

@@ -36,6 +36,9 @@ type Fault struct {
 	Answer []byte
 }
 
+// ErrUnavailable is the answer of a service that cannot be reached.
+var ErrUnavailable = status.Error(codes.Unavailable, "the proxy answers in the place of the service")
+
 // Proxy is a proxy before a service.
 type Proxy struct {
 	listener net.Listener

@@ -142,11 +142,12 @@ func (a *acquiring) blind(ctx context.Context, i int) (placed bool, err error) {
 	return a.put(ctx, i, a.lock(a.req.Snapshot()), nil, &u)
 }
 
-// place locks a key as decided by v.
+// place locks a key as decided by v, in which the transaction has no lock. If the request is executed late, the transaction may have prewritten
+// the key, and that lock must stay.
 func (a *acquiring) place(ctx context.Context, i int, v *view) (placed bool, err error) {
-	u := unchanged{startTS: a.req.StartTS, version: v.NewestCommitTS, status: v.status, locks: othersLock}
+	u := unchanged{startTS: a.req.StartTS, version: v.NewestCommitTS, status: v.status, locks: anyLock}
 	if a.req.Shared {
-		u.locks = othersExclusive
+		u.locks = exclusiveOrOwnLock
 	}
 	return a.put(ctx, i, a.lock(mvcc.LockedAt(a.req, &v.Records)), nil, &u)
 }
@@ -157,7 +158,7 @@ func (a *acquiring) hold(ctx context.Context, i int, v *view) (done bool, err er
 		a.got[i].at = max(v.own.lock.ForUpdateTS, a.req.StartTS)
 		return true, nil
 	}
-	u := unchanged{startTS: a.req.StartTS, version: v.NewestCommitTS, status: v.status, locks: othersLock}
+	u := unchanged{startTS: a.req.StartTS, version: v.NewestCommitTS, status: v.status, locks: othersOrOwnExclusive}
 	return a.put(ctx, i, a.lock(mvcc.LockedAt(a.req, &v.Records)), v.own, &u)
 }
 

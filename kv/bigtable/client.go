@@ -49,8 +49,13 @@ func (o *Options) clientOptions(m *requestMetrics) []option.ClientOption {
 	if o.Emulator == "" {
 		return opts
 	}
-	return append(opts, option.WithEndpoint(o.Emulator), option.WithoutAuthentication(),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())))
+	return append(opts, EmulatorOptions(o.Emulator)...)
+}
+
+// EmulatorOptions are the options of Google's client library for an emulator.
+func EmulatorOptions(addr string) []option.ClientOption {
+	return []option.ClientOption{option.WithEndpoint(addr), option.WithoutAuthentication(),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials()))}
 }
 
 // Client is a connection to a table. Safe for concurrent use.
@@ -90,23 +95,37 @@ func (c *Client) Requests() map[string]int64 { return c.metrics.counts() }
 // readRow reads a row; it is nil if nothing of it passes the filter.
 func (c *Client) readRow(ctx context.Context, row string, f bigtable.Filter) (bigtable.Row, error) {
 	r, err := c.table.ReadRow(ctx, row, bigtable.RowFilter(f))
+	if len(r) > 0 {
+		c.metrics.rowsRead.Inc()
+	}
 	return r, mapError(ctx, err)
 }
 
 // readRows reads rows until visit returns false.
 func (c *Client) readRows(ctx context.Context, rows bigtable.RowSet, f bigtable.Filter, visit func(bigtable.Row) bool, opts ...bigtable.ReadOption) error {
-	return mapError(ctx, c.table.ReadRows(ctx, rows, visit, append(opts, bigtable.RowFilter(f))...))
+	count := func(r bigtable.Row) bool {
+		c.metrics.rowsRead.Inc()
+		return visit(r)
+	}
+	return mapError(ctx, c.table.ReadRows(ctx, rows, count, append(opts, bigtable.RowFilter(f))...))
 }
 
 // unless makes a change unless a filter matches, and reports whether it was made.
 func (c *Client) unless(ctx context.Context, row string, f bigtable.Filter, change *bigtable.Mutation) (made bool, err error) {
 	matched, err := c.conditional(ctx, row, bigtable.NewCondMutation(f, nil, change))
+	if matched {
+		c.metrics.conditionsFailed.Inc()
+	}
 	return !matched, err
 }
 
 // onlyIf makes a change only if a filter matches, and reports whether it was made.
 func (c *Client) onlyIf(ctx context.Context, row string, f bigtable.Filter, change *bigtable.Mutation) (made bool, err error) {
-	return c.conditional(ctx, row, bigtable.NewCondMutation(f, change, nil))
+	made, err = c.conditional(ctx, row, bigtable.NewCondMutation(f, change, nil))
+	if err == nil && !made {
+		c.metrics.conditionsFailed.Inc()
+	}
+	return made, err
 }
 
 func (c *Client) conditional(ctx context.Context, row string, m *bigtable.Mutation) (matched bool, err error) {
@@ -159,8 +178,9 @@ func mapError(ctx context.Context, err error) error {
 
 // requestMetrics count the requests on the wire, repetitions by the client library among them.
 type requestMetrics struct {
-	byMethod map[string]*methodMetrics
-	all      []prometheus.Collector
+	byMethod                   map[string]*methodMetrics
+	rowsRead, conditionsFailed prometheus.Counter
+	all                        []prometheus.Collector
 }
 
 type methodMetrics struct {
@@ -173,7 +193,13 @@ type methodMetrics struct {
 var methods = []string{"ReadRows", "CheckAndMutateRow", "MutateRow", "MutateRows", "SampleRowKeys"}
 
 func newRequestMetrics() *requestMetrics {
-	m := &requestMetrics{byMethod: map[string]*methodMetrics{}}
+	m := &requestMetrics{
+		byMethod: map[string]*methodMetrics{},
+		rowsRead: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_rows_read_total", Help: "Rows that Bigtable has returned."}),
+		conditionsFailed: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_conditions_failed_total",
+			Help: "Conditional requests that changed nothing, since the row was not as expected."}),
+	}
+	m.all = []prometheus.Collector{m.rowsRead, m.conditionsFailed}
 	for _, method := range methods {
 		labels := prometheus.Labels{"method": method}
 		of := &methodMetrics{

@@ -15,14 +15,10 @@ import (
 //
 // The second needs no other condition: while the lock is there nobody else changes what the decision depends on (I3).
 
-// anyLock matches the locks of a row; but: except those of one transaction; exclusive: exclusive ones only.
-func locksBut(startTS tso.Timestamp, exclusive bool) []bigtable.Filter {
+// locksBut matches the locks of a row except those of one transaction.
+func locksBut(startTS tso.Timestamp) []bigtable.Filter {
 	own := plainTS(startTS)
-	filters := otherColumns(string(rune(exclusiveLock)), own)
-	if !exclusive {
-		filters = append(filters, otherColumns(string(rune(sharedLock)), own)...)
-	}
-	return filters
+	return append(otherColumns(string(rune(exclusiveLock)), own), otherColumns(string(rune(sharedLock)), own)...)
 }
 
 // otherColumns matches the lock columns of a kind but one.
@@ -90,8 +86,7 @@ type inTheWay uint8
 
 const (
 	anyLock            inTheWay = iota // every lock, the transaction's own too
-	othersLock                         // those of other transactions
-	othersExclusive                    // exclusive ones of other transactions
+	othersOrOwnExclusive               // those of other transactions, and an exclusive one of the transaction
 	exclusiveOrOwnLock                 // exclusive ones, and the transaction's own shared one
 	ownLock                            // those of the transaction
 )
@@ -103,10 +98,8 @@ func (u *unchanged) violated() bigtable.Filter {
 	switch u.locks {
 	case anyLock:
 		filters = append(filters, bigtable.FamilyFilter(familyLock))
-	case othersLock:
-		filters = append(filters, locksBut(u.startTS, false)...)
-	case othersExclusive:
-		filters = append(filters, locksBut(u.startTS, true)...)
+	case othersOrOwnExclusive:
+		filters = append(filters, append(locksBut(u.startTS), column(familyLock, string(rune(exclusiveLock))+own))...)
 	case exclusiveOrOwnLock:
 		filters = append(filters, bigtable.ColumnRangeFilter(familyLock, string(rune(exclusiveLock)), string(rune(exclusiveLock+1))),
 			column(familyLock, string(rune(sharedLock))+own))

@@ -114,8 +114,10 @@ func (p *prewriting) one(ctx context.Context, i int) error {
 			p.refuse(verdict, err)
 			return nil
 		case verdict == mvcc.PrewriteDuplicate:
-			p.done[i].minimum = v.Lock.MinCommitTS
-			return nil
+			if renewed, err := p.renew(ctx, i, m, v); renewed || err != nil {
+				return err
+			}
+			continue
 		case verdict == mvcc.PrewriteCheck:
 			return p.recordUse(ctx, m)
 		}
@@ -185,9 +187,24 @@ func (p *prewriting) place(ctx context.Context, i int, m *mvcc.Mutation, v *view
 		placed, err = p.s.c.onlyIf(ctx, rowKey(m.Key), lockIs(v.own.column, v.own.value), p.change(m, l, v.own))
 		return p.placed(i, m, l, v.own, placed), err
 	}
-	u := unchanged{startTS: p.req.StartTS, version: v.NewestCommitTS, status: v.status, locks: othersLock}
+	u := unchanged{startTS: p.req.StartTS, version: v.NewestCommitTS, status: v.status, locks: othersOrOwnExclusive}
+	if v.own == nil {
+		u.locks = anyLock
+	}
 	placed, err = p.s.c.unless(ctx, rowKey(m.Key), u.violated(), p.change(m, l, v.own))
 	return p.placed(i, m, l, v.own, placed), err
+}
+
+// renew gives the lock of an earlier attempt at this request another cell. That attempt may have failed and have sent its undoing, which has not
+// been executed yet: it removes the lock only as it was.
+func (p *prewriting) renew(ctx context.Context, i int, m *mvcc.Mutation, v *view) (renewed bool, err error) {
+	l := v.own.lock
+	l.HeardMillis = max(l.HeardMillis+1, uint64(time.Now().UnixMilli()))
+	next := held(l)
+	change := bigtable.NewMutation()
+	change.Set(familyLock, next.column, 0, next.value)
+	renewed, err = p.s.c.onlyIf(ctx, rowKey(m.Key), lockIs(v.own.column, v.own.value), change)
+	return p.placed(i, m, next, nil, renewed), err
 }
 
 func (p *prewriting) placed(i int, m *mvcc.Mutation, l, before *heldLock, placed bool) bool {

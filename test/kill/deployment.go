@@ -25,6 +25,7 @@ type deployment struct {
 	sql       []string // addresses of SQL clients
 	checks    []string // data directories to verify
 	binary    string
+	table     *table // the data are in a table of Bigtable, not in directories
 }
 
 // link is a proxy between processes.
@@ -40,7 +41,11 @@ const (
 )
 
 // deploy starts percodb on free ports, with its data and logs below dir.
-func deploy(binary, dir string, cluster, tls bool) (_ *deployment, err error) {
+func deploy(binary, dir string, o options) (_ *deployment, err error) {
+	if o.bigtable {
+		return deployOnTable(binary, dir, o.seed)
+	}
+	cluster, tls := o.cluster, o.tls
 	d := &deployment{binary: binary}
 	defer func() {
 		if err != nil {
@@ -142,6 +147,9 @@ func (d *deployment) killAll() {
 	for _, l := range d.links {
 		l.close()
 	}
+	if d.table != nil {
+		d.table.close()
+	}
 }
 
 func (d *deployment) killProcesses() {
@@ -152,6 +160,9 @@ func (d *deployment) killProcesses() {
 
 // heal undoes all faults.
 func (d *deployment) heal() error {
+	if d.table != nil {
+		d.table.heal()
+	}
 	for _, l := range d.links {
 		l.heal()
 	}
@@ -208,8 +219,11 @@ func urlOf(addr string) string {
 	return "postgres://postgres@" + addr + "/percodb?sslmode=disable&connect_timeout=5"
 }
 
-// check verifies the data directories of the processes, which must not run.
+// check verifies the data directories of the processes, which must not run; or the table, by a process that runs.
 func (d *deployment) check(ctx context.Context) (findings []finding) {
+	if d.table != nil {
+		return d.table.check(ctx, d.binary)
+	}
 	dirs := strings.Join(d.checks, ",")
 	out, err := exec.CommandContext(ctx, d.binary, "check", "--data", dirs).CombinedOutput()
 	if err != nil && ctx.Err() == nil {

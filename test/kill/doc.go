@@ -3,6 +3,7 @@
 //
 //	go run ./test/kill --duration 30m
 //	go run ./test/kill --duration 30m --cluster
+//	go run ./test/kill --duration 30m --bigtable
 //
 //	 faults                    workloads (pgx)
 //	   │ kill, pause, cut        bank · list append · inserts · counters · index against rows · foreign keys

@@ -16,7 +16,7 @@ import (
 )
 
 // Goal: no acknowledged transaction is lost and no read is wrong while processes are killed. Method: a short run of the
-// command, in one process and as a cluster.
+// command, in one process, as a cluster, and over Bigtable's emulator.
 func TestShortRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -28,6 +28,7 @@ func TestShortRuns(t *testing.T) {
 	for name, o := range map[string]options{
 		"one process": {duration: 5 * time.Second},
 		"cluster":     {duration: 9 * time.Second, cluster: true},
+		"Bigtable":    {duration: 9 * time.Second, bigtable: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

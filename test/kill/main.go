@@ -23,6 +23,7 @@ type options struct {
 	round    time.Duration
 	cluster  bool
 	tls      bool // between the processes of the cluster
+	bigtable bool // over Bigtable's emulator
 	seed     uint64
 	binary   string // "": built from the sources
 	keep     bool
@@ -36,6 +37,7 @@ func main() {
 	flag.DurationVar(&o.round, "round", 20*time.Second, "how long a round is")
 	flag.BoolVar(&o.cluster, "cluster", false, "an oracle, three stores and two SQL processes instead of one process")
 	flag.BoolVar(&o.tls, "tls", false, "with -cluster: the processes speak TLS with each other")
+	flag.BoolVar(&o.bigtable, "bigtable", false, "three SQL processes over Bigtable's emulator, with a proxy between them that loses, delays and repeats requests")
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64()%1_000_000, "what clients and faults choose by")
 	flag.StringVar(&o.binary, "percodb", "", "the percodb binary (default: built from the sources here)")
 	flag.BoolVar(&o.keep, "keep", false, "keep data and logs even if nothing was found")
@@ -66,6 +68,7 @@ type summary struct {
 	deliveries   atomic.Int64 // changes that observers handled
 	large        phases
 	lost, wrong  []finding
+	requests     string       // what the proxy before Bigtable has done
 	kept         string // the path of data and logs, if they were kept
 }
 
@@ -77,6 +80,9 @@ func (s *summary) clean() bool { return len(s.lost)+len(s.wrong) == 0 }
 func (s *summary) print(w io.Writer) {
 	for _, f := range append(s.lost, s.wrong...) {
 		fmt.Fprintf(w, "%s\n%s\n", f.what, f.story)
+	}
+	if s.requests != "" {
+		fmt.Fprintln(w, s.requests)
 	}
 	if s.kept != "" {
 		fmt.Fprintf(w, "seed %d; data and logs are in %s\n", s.seed, s.kept)
@@ -111,7 +117,7 @@ func run(ctx context.Context, o options) (sum *summary, err error) {
 			return sum, err
 		}
 	}
-	d, err := deploy(o.binary, dir, o.cluster, o.tls)
+	d, err := deploy(o.binary, dir, o)
 	if err != nil {
 		return sum, err
 	}
@@ -129,6 +135,9 @@ func run(ctx context.Context, o options) (sum *summary, err error) {
 			return sum, fmt.Errorf("round %d: %w", n, err)
 		}
 		bar.describe(sum)
+	}
+	if d.table != nil {
+		sum.requests = d.table.String()
 	}
 	return sum, nil
 }

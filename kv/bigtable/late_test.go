@@ -1,0 +1,70 @@
+package bigtable
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/percodb/percodb/internal/faultproxy"
+	"github.com/percodb/percodb/internal/tsotest"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+)
+
+// Goal: the undoing of a prewrite that has failed, executed after the next attempt, does not remove that one's lock. Method: the second key is locked by
+// another transaction; the undoing of the first one is executed late; the key is unlocked and the prewrite repeated before that.
+func TestLateUndo(t *testing.T) {
+	proxy, opts := newProxy(t)
+	if _, err := CreateTable(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	client, err := Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	oracle := &tsotest.ClockOracle{}
+	shard, err := NewShard(t.Context(), client, ShardOptions{Oracle: oracle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	descriptor := theRange()
+	refs := []kv.RangeRef{descriptor.Ref()}
+	put := func(key string) mvcc.Mutation {
+		return mvcc.Mutation{Op: mvcc.OpPut, Key: []byte(key), Value: []byte("v")}
+	}
+	other := &kv.PrewriteRequest{Ranges: refs, Primary: []byte("b"), StartTS: mustNow(t, oracle), TTLMillis: 60_000, Mutations: []mvcc.Mutation{put("b")}}
+	if _, err := shard.Prewrite(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	ours := &kv.PrewriteRequest{Ranges: refs, Primary: []byte("b"), StartTS: mustNow(t, oracle), TTLMillis: 60_000, Mutations: []mvcc.Mutation{put("a"), put("b")}}
+	const late = 300 * time.Millisecond
+	var conditional atomic.Int32
+	proxy.Inject(func(method string, _ []byte) faultproxy.Fault {
+		if method == "CheckAndMutateRow" && conditional.Add(1) == 3 { // a is locked, b is refused, a is undone
+			return faultproxy.Fault{Err: status.Error(codes.Unavailable, "lost"), Execute: true, Delay: late}
+		}
+		return faultproxy.Fault{}
+	})
+	if _, err := shard.Prewrite(t.Context(), ours); err == nil {
+		t.Fatal("b is locked")
+	}
+	proxy.Inject(nil)
+	if conditional.Load() != 3 {
+		t.Fatalf("%d conditional requests", conditional.Load())
+	}
+	if err := shard.Rollback(t.Context(), &kv.RollbackRequest{Ranges: refs, Keys: [][]byte{[]byte("b")}, StartTS: other.StartTS}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shard.Prewrite(t.Context(), ours); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * late) // The undoing is executed.
+	v, err := shard.look(t.Context(), ours.StartTS, []byte("a"))
+	if err != nil || v.own == nil || v.own.lock.Op != mvcc.OpPut {
+		t.Errorf("%+v, %v: the lock is gone", v, err)
+	}
+}

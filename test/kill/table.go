@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/percodb/percodb/internal/faultproxy"
+	"github.com/percodb/percodb/internal/process"
+	"github.com/percodb/percodb/kv/bigtable"
+)
+
+// tableProcesses is the number of SQL processes over a table; one of them issues the timestamps.
+const tableProcesses = 3
+
+// table is a table of Bigtable's emulator, which runs in this process, behind a proxy.
+type table struct {
+	emulator *bigtable.Emulator
+	proxy    *faultproxy.Proxy
+	admin    string // of a SQL process, for percodb check
+
+	mu   sync.Mutex // guards rand
+	rand *rand.Rand
+
+	refused, lost, late, repeated, delayed atomic.Int64
+}
+
+// deployOnTable starts SQL processes over an emulator.
+func deployOnTable(binary, dir string, seed uint64) (_ *deployment, err error) {
+	d := &deployment{binary: binary, table: &table{rand: rand.New(rand.NewPCG(seed, 3))}}
+	defer func() {
+		if err != nil {
+			d.killAll()
+		}
+	}()
+	if d.table.emulator, err = bigtable.StartEmulator("127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	if d.table.proxy, err = faultproxy.New(d.table.emulator.Addr()); err != nil {
+		return nil, err
+	}
+	for i := range tableProcesses {
+		addr, err1 := process.FreeAddr()
+		rpc, err2 := process.FreeAddr()
+		admin, err3 := process.FreeAddr()
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return nil, err
+		}
+		d.sql, d.table.admin = append(d.sql, addr), admin
+		d.add(dir, fmt.Sprintf("sql%d", i+1), "--engine", "bigtable", "--project", "p", "--instance", "i", "--emulator", d.table.proxy.Addr(),
+			"--listen", addr, "--rpc-listen", rpc, "--admin-listen", admin, "--gc-lease", gcLease)
+	}
+	return d, d.startAll()
+}
+
+func (t *table) close() {
+	if t.proxy != nil {
+		t.proxy.Close()
+	}
+	if t.emulator != nil {
+		t.emulator.Close()
+	}
+}
+
+func (t *table) heal() { t.proxy.Inject(nil) }
+
+// disturb has the proxy disturb one request in twenty from now on.
+func (t *table) disturb() {
+	t.proxy.Inject(func(string, []byte) faultproxy.Fault {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.rand.IntN(20) > 0 {
+			return faultproxy.Fault{}
+		}
+		after := time.Duration(t.rand.Int64N(int64(300 * time.Millisecond)))
+		if t.rand.IntN(10) == 0 {
+			after *= 20
+		}
+		switch t.rand.IntN(5) {
+		case 0:
+			t.refused.Add(1)
+			return faultproxy.Fault{Err: faultproxy.ErrUnavailable}
+		case 1:
+			t.lost.Add(1)
+			return faultproxy.Fault{Err: faultproxy.ErrUnavailable, Execute: true}
+		case 2:
+			t.late.Add(1)
+			return faultproxy.Fault{Err: faultproxy.ErrUnavailable, Execute: true, Delay: after}
+		case 3:
+			t.repeated.Add(1)
+			return faultproxy.Fault{Again: after}
+		default:
+			t.delayed.Add(1)
+			return faultproxy.Fault{Delay: after}
+		}
+	})
+}
+
+// String tells what the proxy has done.
+func (t *table) String() string {
+	return fmt.Sprintf("requests: %d not executed, %d executed without an answer, %d executed late without one, %d executed twice, %d delayed",
+		t.refused.Load(), t.lost.Load(), t.late.Load(), t.repeated.Load(), t.delayed.Load())
+}
+
+// check has a SQL process verify what SQL can see.
+func (t *table) check(ctx context.Context, binary string) []finding {
+	out, err := exec.CommandContext(ctx, binary, "check", "--live", t.admin).CombinedOutput()
+	if err != nil && ctx.Err() == nil {
+		return []finding{{"percodb check --live", string(out)}}
+	}
+	return nil
+}
