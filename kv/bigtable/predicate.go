@@ -85,10 +85,10 @@ type unchanged struct {
 type inTheWay uint8
 
 const (
-	anyLock            inTheWay = iota // every lock, the transaction's own too
-	othersOrOwnExclusive               // those of other transactions, and an exclusive one of the transaction
-	exclusiveOrOwnLock                 // exclusive ones, and the transaction's own shared one
-	ownLock                            // those of the transaction
+	anyLock              inTheWay = iota // every lock, the transaction's own too
+	othersOrOwnExclusive                 // those of other transactions, and an exclusive one of the transaction
+	exclusiveOrOwnLock                   // exclusive ones, and the transaction's own shared one
+	ownLock                              // those of the transaction
 )
 
 // violated matches unless the records are as the decision knows them.

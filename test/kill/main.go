@@ -68,7 +68,7 @@ type summary struct {
 	deliveries   atomic.Int64 // changes that observers handled
 	large        phases
 	lost, wrong  []finding
-	requests     string       // what the proxy before Bigtable has done
+	requests     string // what the proxy before Bigtable has done
 	kept         string // the path of data and logs, if they were kept
 }
 
