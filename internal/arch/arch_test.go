@@ -52,7 +52,7 @@ var outside = map[string][]string{
 	"kv/rpc":        {"node", "bench/micro"},
 	"kv/rpc/kvpb":   {"kv/rpc"},
 	"kv/kvtest":     {},
-	"kv/bigtable":   {"node", "cmd/percodb"},
+	"kv/bigtable":   {"node", "cmd/percodb", "bench/bigtable", "test/kill"},
 	"gc/rpc":        {"node"},
 	"gc/rpc/gcpb":   {"gc/rpc"},
 
