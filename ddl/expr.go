@@ -106,9 +106,15 @@ func (r *run) literalFits(ctx context.Context, bound expr.Scalar) error {
 
 // columnIn finds a column's name in an expression.
 func columnIn(e ast.Expr) (position int, found bool) {
+	query := false
 	ast.InspectExpr(e, ast.Visitor{Expr: func(x ast.Expr) {
-		if ref, ok := x.(*ast.ColumnRef); ok && !found {
-			position, found = ref.Position(), true
+		switch x.(type) {
+		case *ast.Subquery, *ast.Exists, *ast.InSubquery, *ast.Quantified, *ast.ArraySubquery:
+			query = true // Its columns are its own, and what binds it refuses it.
+		case *ast.ColumnRef:
+			if !found && !query {
+				position, found = x.Position(), true
+			}
 		}
 	}})
 	return position, found

@@ -125,6 +125,9 @@ func (b *binder) toBoolean(x expr.Scalar, clause string, pos int) (expr.Scalar, 
 	case types.OIDUnknown:
 		return b.coerce(x, types.TBool, castImplicit, pos)
 	}
+	if clause == "JOIN conditions" {
+		clause = "JOIN/ON" // as PostgreSQL calls it here
+	}
 	return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type boolean, not type %s", clause, builtin.TypeName(given)).At(pos)
 }
 

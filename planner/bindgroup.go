@@ -138,7 +138,7 @@ type grouper struct {
 func (g *grouper) rewrite(e expr.Scalar) (expr.Scalar, error) {
 	return expr.RewriteTop(e, func(x expr.Scalar) (expr.Scalar, error) {
 		for i := range g.ids {
-			if expr.EqualBy(g.ids[i].e, x, g.sameSubquery) {
+			if expr.Refers(g.ids[i].e, x, g.sameSubquery) {
 				return g.sb.b.column(g.ids[i].id, 0), nil
 			}
 		}

@@ -286,7 +286,7 @@ func (sb *selectBinder) aliasTarget(e ast.Expr, clause string) (int, error) {
 		if sb.targets[i].name != ref.Parts[0] {
 			continue
 		}
-		if found >= 0 && !expr.Equal(sb.targets[found].e, sb.targets[i].e) {
+		if found >= 0 && !expr.Refers(sb.targets[found].e, sb.targets[i].e, nil) {
 			return 0, pgerror.New(pgerror.AmbiguousColumn, "%s \"%s\" is ambiguous", clause, ref.Parts[0]).At(int(ref.Pos))
 		}
 		if found < 0 {
@@ -309,7 +309,7 @@ func (sb *selectBinder) exprTarget(e ast.Expr, clause string) (int, error) {
 		}
 	}
 	for i := range sb.targets {
-		if expr.Equal(sb.targets[i].e, x) {
+		if expr.Refers(sb.targets[i].e, x, nil) {
 			return i, nil
 		}
 	}

@@ -10,6 +10,9 @@ import (
 
 // subquery binds a query inside an expression.
 func (sc *scope) subquery(q *ast.Query, resolve bool) (*expr.Subquery, *query, error) {
+	if sc.noSubqueries != nil {
+		return nil, nil, sc.noSubqueries
+	}
 	out, err := sc.b.bindQuery(q, sc, resolve)
 	if err != nil {
 		return nil, nil, err
@@ -169,6 +172,9 @@ func (sc *scope) rowSubquery(op expr.CmpOp, row *ast.Row, query *ast.Query, pos 
 func (sc *scope) scalarColumns(query *ast.Query, n, pos int) ([]expr.Scalar, error) {
 	out := make([]expr.Scalar, n)
 	for i := range out {
+		if sc.noSubqueries != nil {
+			return nil, sc.noSubqueries
+		}
 		q, err := sc.b.bindQuery(query, sc, true)
 		if err != nil {
 			return nil, err

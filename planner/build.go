@@ -160,12 +160,10 @@ func BindCondition(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, 
 	scan := b.newScan(t, t.Name, b.need(t, 0))
 	sc.items = append(sc.items, scanItem(scan, t.Name, true))
 	sc.in("COPY FROM WHERE conditions", false, false)
+	sc.noSubqueries = pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in COPY FROM WHERE condition").At(startOf(e))
 	x, err := sc.boolean(e, "WHERE")
 	if err != nil {
 		return nil, nil, err
-	}
-	if expr.HasSubquery(x) {
-		return nil, nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in COPY FROM WHERE condition").At(startOf(e))
 	}
 	p := &physical{b: b}
 	out := p.compile(x, scan.cols)

@@ -190,7 +190,7 @@ func (sb *selectBinder) groupKeys(e ast.Expr) ([]int, error) {
 	for i := range sb.groups {
 		// Entries of the select list with the same expression are keys of their own: a set may have one of them without the other.
 		twin := sb.hasSets() && target >= 0 && sb.groupTargets[i] >= 0 && sb.groupTargets[i] != target
-		if !twin && expr.Equal(sb.groups[i], x) {
+		if !twin && expr.Refers(sb.groups[i], x, nil) {
 			return []int{i}, nil
 		}
 	}
@@ -205,7 +205,7 @@ func (sb *selectBinder) markGroupings() error {
 		g := &sb.sel.groupings[i]
 		g.marks = make([]int64, max(len(sb.sets), 1))
 		for j, arg := range g.args {
-			key := slices.IndexFunc(sb.groups, func(x expr.Scalar) bool { return expr.Equal(x, arg) })
+			key := slices.IndexFunc(sb.groups, func(x expr.Scalar) bool { return expr.Refers(x, arg, nil) })
 			if key < 0 {
 				return pgerror.New(pgerror.Grouping, "arguments to GROUPING must be grouping expressions of the associated query level").At(g.pos[j])
 			}

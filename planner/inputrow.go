@@ -111,12 +111,10 @@ func BindRows(ctx context.Context, e ast.Expr, rows []InputRow, r catalog.Resolv
 // standalone binds an expression that is no part of a statement, over a row of the given columns.
 func (b *binder) standalone(sc *scope, e ast.Expr, cols []int, want types.Type, clause string) (expr.Scalar, error) {
 	sc.in(clause, false, false)
+	sc.noSubqueries = pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", strings.TrimSuffix(clause, "s")).At(startOf(e))
 	x, err := sc.valueFor(e, want, castAssignment, startOf(e))
 	if err != nil {
 		return nil, err
-	}
-	if expr.HasSubquery(x) {
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", strings.TrimSuffix(clause, "s")).At(startOf(e))
 	}
 	if want.Valid() {
 		from := x.Type()

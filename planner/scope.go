@@ -38,6 +38,8 @@ type scope struct {
 	setPos int  // of the last call of one that was bound
 	winsOK bool // window functions are permitted
 	inWin  bool // inside a window function's arguments
+	// noSubqueries is the error of a subquery in an expression that may have none; nil: it may.
+	noSubqueries error
 }
 
 // barredItems is a range of a scope's items to which the FROM item being bound must not refer, though it may refer to

@@ -33,7 +33,7 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor, source *sql
 	}
 	p := &prepared{statement: st}
 	if err := c.plans.prepareCursor(ctx, p); err != nil {
-		return err
+		return movedError(err, n.At)
 	}
 	locks := p.plan != nil && p.plan.Locks != ""
 	if locks && n.Scroll {

@@ -18,6 +18,17 @@ type preparedCommands struct {
 	runner     *statementRunner
 }
 
+// movedError is an error in a statement within another one, in which the inner text begins at a position.
+func movedError(err error, at ast.Pos) error {
+	e, ok := err.(*pgerror.Error)
+	if !ok || e.Position == 0 {
+		return err
+	}
+	moved := *e
+	moved.Position += int(at) - 1
+	return &moved
+}
+
 // prepare is PREPARE.
 func (c *preparedCommands) prepare(ctx context.Context, n *ast.Prepare) error {
 	if err := c.statements.free(n.Name); err != nil {
@@ -43,7 +54,7 @@ func (c *preparedCommands) prepare(ctx context.Context, n *ast.Prepare) error {
 		return err
 	}
 	if err := c.plans.prepare(ctx, p, false); err != nil {
-		return err
+		return movedError(err, n.At)
 	}
 	return c.statements.add(p, c.plans.meter, mark)
 }

@@ -91,6 +91,7 @@ func (p *parser) prepare(pos ast.Pos) ast.Statement {
 	st.Heading = p.textSince(named)
 	p.expectWord(kw.As)
 	start := p.cur().start
+	st.At = p.here()
 	if !isDML(p.cur().kw) {
 		p.requireQuery()
 	}
@@ -225,6 +226,7 @@ func (p *parser) declare(pos ast.Pos) ast.Statement {
 	}
 	p.expectWord(kw.For)
 	start := p.cur().start
+	st.At = p.here()
 	p.requireQuery()
 	st.Query = p.query()
 	st.Text = p.textSince(start)

@@ -320,7 +320,7 @@ func Immutable(s Scalar) bool {
 		case *Call:
 			stable = stable || x.Fn.Volatility != builtin.Immutable
 		case *Cast:
-			stable = stable || x.Fn != nil && x.Fn.Volatility() != builtin.Immutable
+			stable = stable || x.Fn != nil && x.Fn.Varies()
 		}
 		return !stable
 	})
@@ -402,7 +402,7 @@ func Mutable(s Scalar, immutableInput func(types.Type) bool) bool {
 		case *Call:
 			found = found || x.Fn.Volatility != builtin.Immutable
 		case *Cast:
-			found = found || x.Fn != nil && x.Fn.Volatility() != builtin.Immutable
+			found = found || x.Fn != nil && x.Fn.Varies()
 		case *Parse:
 			found = found || !immutableInput(x.Typ)
 		}

@@ -344,6 +344,12 @@ func EqualBy(a, b Scalar, same func(a, b *Subquery) bool) bool {
 	return comparison{subqueries: same}.equal(a, b)
 }
 
+// Refers reports whether a is the expression b as it is written, so that it stands for b's value: in GROUP BY, ORDER BY and DISTINCT ON, and
+// where the grouped expressions are used. That holds for volatile functions too, of which two calls are not Equal. same is as in EqualBy.
+func Refers(a, b Scalar, same func(a, b *Subquery) bool) bool {
+	return comparison{subqueries: same, volatile: true}.equal(a, b)
+}
+
 // Match is Equal where value decides whether an expression in a that is no constant may stand for a constant in pattern.
 func Match(a, pattern Scalar, value func(a Scalar, c *Const) bool) bool {
 	return comparison{value: value}.equal(a, pattern)
@@ -353,6 +359,7 @@ func Match(a, pattern Scalar, value func(a Scalar, c *Const) bool) bool {
 type comparison struct {
 	subqueries func(a, b *Subquery) bool
 	value      func(a Scalar, c *Const) bool
+	volatile   bool // calls of volatile functions
 }
 
 func (cmp comparison) equal(a, b Scalar) bool {
@@ -385,10 +392,15 @@ func (cmp comparison) equal(a, b Scalar) bool {
 		if other := SubqueryOf(b); cmp.subqueries == nil || other == nil || !cmp.subqueries(sub, other) || !sameSubqueryNode(a, b) {
 			return false
 		}
-	} else if !sameNode(a, b) {
+	} else if !sameNode(a, b) || !cmp.volatile && isVolatileCall(a) {
 		return false
 	}
 	return slices.EqualFunc(children(a), children(b), cmp.equal)
+}
+
+func isVolatileCall(e Scalar) bool {
+	c, ok := e.(*Call)
+	return ok && c.Fn.Volatility == builtin.Volatile
 }
 
 // sameSubqueryNode compares the fields other than the operands and the subquery.
@@ -428,7 +440,7 @@ func sameNode(a, b Scalar) bool {
 	switch a := a.(type) {
 	case *Call:
 		b, ok := b.(*Call)
-		return ok && a.Fn.Same(b.Fn) && a.Fn.Volatility != builtin.Volatile
+		return ok && a.Fn.Same(b.Fn)
 	case *Cast:
 		b, ok := b.(*Cast)
 		return ok && a.Typ == b.Typ

@@ -537,6 +537,7 @@ type (
 		Statement Statement
 		Text      string // of Statement
 		Heading   string // the text of Name and Types
+		At        Pos    // where Text begins
 	}
 	// Execute is EXECUTE name (args).
 	Execute struct {
@@ -586,6 +587,7 @@ type (
 
 		Query *Query
 		Text  string
+		At    Pos // where Text begins
 	}
 	// Fetch is FETCH or MOVE.
 	Fetch struct {

@@ -493,10 +493,10 @@ func spreadFinish(sample, root bool) func(m *momentsFloat) (float64, bool) {
 
 // pairFinishes compute the aggregates of two variables from moments, by name.
 func pairFinishes() map[string]func(m *moments2) (float64, bool) {
-	some := func(m *moments2) bool { return m.n >= 1 }
+	some := func(m *moments2) bool { return !(m.n < 1) } // also where it is NaN, in a state that no aggregate has made
 	return map[string]func(m *moments2) (float64, bool){
 		"covar_pop":  func(m *moments2) (float64, bool) { return m.sumXY / m.n, some(m) },
-		"covar_samp": func(m *moments2) (float64, bool) { return m.sumXY / (m.n - 1), m.n >= 2 },
+		"covar_samp": func(m *moments2) (float64, bool) { return m.sumXY / (m.n - 1), !(m.n < 2) },
 		"corr": func(m *moments2) (float64, bool) {
 			return m.sumXY / math.Sqrt(m.sumXX*m.sumYY), some(m) && m.sumXX != 0 && m.sumYY != 0
 		},

@@ -262,6 +262,10 @@ func (c *Cast) Strict() bool { return c.kind != castDomain || !c.To.Def.Constrai
 // Volatility returns when the cast's result may change: a text form may depend on the session.
 func (c *Cast) Volatility() Volatility { return c.volatility() }
 
+// Varies reports whether the cast's result may depend on more than its operand, as far as a definition may not: the constraints of domains
+// count as fixed.
+func (c *Cast) Varies() bool { return c.kind != castDomain && c.volatility() != Immutable }
+
 // functional reports whether f(x) can mean the cast if no function f exists.
 func (c *Cast) functional() bool { return c.kind == castNone || c.kind == castIO || c.binary }
 

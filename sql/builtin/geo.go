@@ -207,13 +207,26 @@ func (s lseg) distance(t lseg) float64 {
 	if _, ok := s.meet(t); ok {
 		return 0
 	}
-	best := math.Inf(1)
+	var best leastDistance
 	for i := range 2 {
 		a, _ := s.toPoint(t[i])
 		b, _ := t.toPoint(s[i])
-		best = min(best, a, b)
+		best.add(a)
+		best.add(b)
 	}
-	return best
+	return best.value
+}
+
+// leastDistance is the least of distances, 0 of none. NaN is above all others.
+type leastDistance struct {
+	some  bool
+	value float64
+}
+
+func (l *leastDistance) add(d float64) {
+	if !l.some || d < l.value || math.IsNaN(l.value) {
+		l.some, l.value = true, d
+	}
 }
 
 func (b box) width() float64  { return b.high.X - b.low.X }

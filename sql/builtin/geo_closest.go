@@ -6,7 +6,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// closestOps declares the operators ## of two objects of which neither is a point on a line: the point of the second that is closest to the first.
+// closestOps declares the operators ##: the point of the second object that is closest to the first, NULL where the distance is NaN.
 func closestOps() []decl {
 	closest := func(sig string, find func(a, b types.Datum) (point, bool)) decl {
 		return decl{sig: sig, fn: fn2(func(a, b types.Datum) (types.Datum, error) {
@@ -18,6 +18,8 @@ func closestOps() []decl {
 		})}
 	}
 	return []decl{
+		closest("##(point,lseg) point", func(a, b types.Datum) (point, bool) { return found(lsegOf(b).toPoint(pointOf(a))) }),
+		closest("##(point,line) point", func(a, b types.Datum) (point, bool) { return found(lineOf(b).toPoint(pointOf(a))) }),
 		closest("##(lseg,lseg) point", func(a, b types.Datum) (point, bool) {
 			s, t := lsegOf(a), lsegOf(b)
 			if types.Slope(s[0], s[1]) == types.Slope(t[0], t[1]) {

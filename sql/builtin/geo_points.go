@@ -39,32 +39,29 @@ func shoelace(points []point) (area float64) {
 	return math.Abs(area) / 2
 }
 
-// distanceToPoints returns the least distance of a point from the segments.
+// distanceToPoints returns the least distance of a point from the segments: 0 if there are none, as of an open path of one point.
 func distanceToPoints(points []point, closed bool, p point) float64 {
-	if len(points) == 1 {
-		return distance(points[0], p)
-	}
-	best := math.Inf(1)
+	var best leastDistance
 	segments(points, closed, func(s lseg) bool {
 		d, _ := s.toPoint(p)
-		best = min(best, d)
+		best.add(d)
 		return true
 	})
-	return best
+	return best.value
 }
 
 // distanceOfPoints returns the least distance of two lists of segments. A step is about a comparison of two segments.
 func distanceOfPoints(env *Env, a []point, aClosed bool, b []point, bClosed bool) (best float64, err error) {
-	best = math.Inf(1)
+	var least leastDistance
 	segments(a, aClosed, func(s lseg) bool {
 		err = env.Step(len(b) * comparisonSteps)
 		segments(b, bClosed, func(t lseg) bool {
-			best = min(best, s.distance(t))
+			least.add(s.distance(t))
 			return true
 		})
 		return err == nil
 	})
-	return best, err
+	return least.value, err
 }
 
 func pointsMeet(env *Env, a []point, aClosed bool, b []point, bClosed bool) (meet bool, err error) {

@@ -151,7 +151,7 @@ func (s Sources) ResolveOperator(op string, l, r types.Type) (*Overload, error) 
 		args = args[1:]
 	}
 	o, ambiguous := s.chosenOperator(op, args)
-	if o != nil && !(l.Valid() && (domainBesideRange(o, 0, l, r) || domainBesideRange(o, 1, r, l))) {
+	if o != nil && !(l.Valid() && domainBesideRange(o, []types.Type{l, r})) {
 		return o.resolved(args)
 	}
 	signature := operatorSignature(op, l, r)
@@ -166,14 +166,21 @@ func (s Sources) ResolveOperator(op string, l, r types.Type) (*Overload, error) 
 	return nil, pgerror.New(pgerror.UndefinedFunction, "operator does not exist: %s", signature).WithHint(hint)
 }
 
-// domainBesideRange reports whether an operator's operand i, of type t, is a domain where the element of the other operand's range or
-// multirange is wanted: there a domain is not the type below it.
-func domainBesideRange(o *Overload, i int, t, other types.Type) bool {
-	if !t.IsDomain() || o.Args[i].OID != types.OIDAnyElement {
+// domainBesideRange reports whether an argument is a domain where the element of another argument's range or multirange is wanted: there a
+// domain is not the type below it.
+func domainBesideRange(o *Overload, given []types.Type) bool {
+	return slices.ContainsFunc(given, func(other types.Type) bool {
+		ranges := other.Underlying().Ranges()
+		if ranges == nil {
+			return false
+		}
+		for i, t := range given {
+			if t.IsDomain() && o.Args[i].OID == types.OIDAnyElement && ranges.Sub.OID != t.OID {
+				return true
+			}
+		}
 		return false
-	}
-	ranges := other.Underlying().Ranges()
-	return ranges != nil && ranges.Sub.OID != t.OID
+	})
 }
 
 // operatorChoices remembers what chosenOperator has found for PostgreSQL's own types: the search for the operator of two types that have
@@ -283,10 +290,11 @@ func expandVariadics(all []*Overload, n int) []*Overload {
 // choose applies PostgreSQL's rules to candidates that all take len(args) arguments. It returns nil and ambiguous if
 // more than one remains.
 func choose(candidates []*Overload, args []types.Type) (o *Overload, ambiguous bool) {
+	given := args
 	args = underlying(args)
 	var matching []*Overload
 	for _, c := range candidates {
-		if canCoerceAll(args, c.Args) {
+		if canCoerceAll(args, c.Args) && !domainBesideRange(c, given) {
 			matching = append(matching, c)
 		}
 	}

@@ -34,7 +34,8 @@ func (c *geoCalc) arith(op byte, p, q point) point {
 	case '*':
 		return point{X: c.sub(c.mul(p.X, q.X), c.mul(p.Y, q.Y)), Y: c.add(c.mul(p.X, q.Y), c.mul(p.Y, q.X))}
 	}
-	n := c.add(c.mul(q.X, q.X), c.mul(q.Y, q.Y))
+	y := c.mul(q.Y, q.Y) // PostgreSQL computes the second operand first, and reports what fails there.
+	n := c.add(c.mul(q.X, q.X), y)
 	return point{X: c.div(c.add(c.mul(p.X, q.X), c.mul(p.Y, q.Y)), n), Y: c.div(c.sub(c.mul(p.Y, q.X), c.mul(p.X, q.Y)), n)}
 }
 
@@ -365,14 +366,6 @@ func geoOps() []decl {
 		decl{sig: "@@(lseg) point", fn: geoValue(lsegOf, func(s lseg) types.Datum { return types.NewPoints(s.center()) })},
 		decl{sig: "@@(box) point", fn: geoValue(boxOf, boxCenter)}, decl{sig: "@@(circle) point", fn: geoValue(circleOf, circleCenter)},
 		decl{sig: "@@(polygon) point", fn: geoValue(polygonOf, polygonCenter)},
-		decl{sig: "##(point,lseg) point", fn: fn2(func(a, b types.Datum) (types.Datum, error) {
-			_, p := lsegOf(b).toPoint(pointOf(a))
-			return types.NewPoints(p), nil
-		})},
-		decl{sig: "##(point,line) point", fn: fn2(func(a, b types.Datum) (types.Datum, error) {
-			_, p := lineOf(b).toPoint(pointOf(a))
-			return types.NewPoints(p), nil
-		})},
 	)
 }
 

@@ -23,6 +23,9 @@ func init() {
 		{6, fromWith},
 		{5, fromValues},
 		{5, fromFunction},
+		{3, fromSample},
+		{5, fromRows},
+		{4, fromRecord},
 	}
 }
 
@@ -111,12 +114,15 @@ func fromValues(g *gen, _ *scope, _ int) *source {
 	return &source{seq("(VALUES ", listOf(", ", 1, rows...), ") AS "+alias+"("+strings.Join(names, ", ")+")"), qualified(alias, columns)}
 }
 
-// setCalls are the set-returning functions of FROM.
-var setCalls = []struct {
+// setCall is a set-returning function of one column.
+type setCall struct {
 	name string
 	args []types.OID
 	ret  types.OID
-}{
+}
+
+// setCalls are the set-returning functions of FROM.
+var setCalls = []setCall{
 	{"generate_series", []types.OID{types.OIDInt4, types.OIDInt4}, types.OIDInt4},
 	{"generate_series", []types.OID{types.OIDInt4, types.OIDInt4, types.OIDInt4}, types.OIDInt4},
 	{"generate_series", []types.OID{types.OIDInt8, types.OIDInt8}, types.OIDInt8},
@@ -127,22 +133,23 @@ var setCalls = []struct {
 	{"jsonb_array_elements", []types.OID{types.OIDJSONB}, types.OIDJSONB},
 	{"jsonb_object_keys", []types.OID{types.OIDJSONB}, types.OIDText},
 	{"generate_subscripts", []types.OID{1007, types.OIDInt4}, types.OIDInt4},
+	{"generate_series", []types.OID{types.OIDNumeric, types.OIDNumeric}, types.OIDNumeric},
+	{"generate_series", []types.OID{types.OIDNumeric, types.OIDNumeric, types.OIDNumeric}, types.OIDNumeric},
+	{"generate_series", []types.OID{types.OIDTimestamp, types.OIDTimestamp, types.OIDInterval}, types.OIDTimestamp},
+	{"generate_series", []types.OID{types.OIDTimestamptz, types.OIDTimestamptz, types.OIDInterval}, types.OIDTimestamptz},
+	{"jsonb_path_query", []types.OID{types.OIDJSONB, types.OIDJSONPath}, types.OIDJSONB},
+	{"json_array_elements_text", []types.OID{types.OIDJSON}, types.OIDText},
+	{"json_object_keys", []types.OID{types.OIDJSON}, types.OIDText},
+	{"regexp_matches", []types.OID{types.OIDText, types.OIDText}, 1009},
+	{"unnest", []types.OID{types.OIDInt4Multirange}, types.OIDInt4Range},
+	{"unnest", []types.OID{types.OIDNumMultirange}, types.OIDNumRange},
 	{"f_rows", []types.OID{types.OIDInt4}, types.OIDInt4},
 	{"f_each", []types.OID{types.OIDInt4}, types.OIDInt4},
 }
 
 func fromFunction(g *gen, _ *scope, _ int) *source {
 	c, alias, name := pick(g, setCalls), g.alias("f"), g.alias("x")
-	var args []*tree
-	for _, oid := range c.args {
-		t := byOID[oid]
-		if (t.oid == types.OIDInt4 || t.oid == types.OIDInt8) && c.name == "generate_series" {
-			args = append(args, t.constant(pick(g, []string{"1", "2", "3", "5", "10", "-2"})).as("expr:"+t.sql, ""))
-			continue
-		}
-		args = append(args, t.constant(g.stored(t)).as("expr:"+t.sql, ""))
-	}
-	return &source{seq(c.name+"(", joined(args), ") AS "+alias+"("+name+")"), []column{{name: alias + "." + name, typ: byOID[c.ret]}}}
+	return &source{seq(g.setSource(c), " AS "+alias+"("+name+")"), []column{{name: alias + "." + name, typ: byOID[c.ret]}}}
 }
 
 // join adds a join to what is left of it.

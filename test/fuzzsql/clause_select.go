@@ -152,7 +152,9 @@ func (g *gen) grouped(inner *scope, depth int) (items *scope, group, having *tre
 	}
 	// PostgreSQL 15 takes a key without columns for a constant, which is not NULL in the sets without it.
 	columnsOnly := !slices.ContainsFunc(keys, func(k *tree) bool { return len(k.kids) > 0 })
-	if len(keys) > 0 && columnsOnly && g.chance(40) {
+	if len(keys) > 0 && columnsOnly && g.chance(12) {
+		group = g.mixedSets(keys)
+	} else if len(keys) > 0 && columnsOnly && g.chance(40) {
 		group = g.groupingSets(keys)
 		items.columns = append(items.columns, column{expr: seq("GROUPING(", clones(keys)[0], ")"), typ: byOID[types.OIDInt4]})
 	} else if len(keys) > 0 {

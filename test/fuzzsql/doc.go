@@ -8,7 +8,7 @@
 //
 // A seed makes a world (world.go): tables, rows and indexes. Statements over it are trees (tree.go)
 // that know what of them may be left out, so that minimise.go shrinks every clause without knowing it.
-// Each statement runs by ways of ways.go, of which the seed draws two beside the reference: simple and extended protocol, text and binary results,
+// Each statement runs by ways of ways.go, of which the seed draws one or two beside the reference: simple and extended protocol, text and binary results,
 // with and without indexes, prepared and repeated, with parameters, in a block over rows the block has
 // written, with small pages and groups. The first way is the reference: the others must agree with it,
 // and it with PostgreSQL where there is one. compare.go says what agreement is, known.go lists the

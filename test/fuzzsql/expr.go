@@ -159,6 +159,10 @@ func (g *gen) call(sig *builtin.Signature, b binding, s *scope, depth int) *tree
 	args := make([]*tree, len(declared))
 	for i, at := range declared {
 		t := argument(g, at, b)
+		if sig.Name == "array_fill" && t.elem != nil {
+			args[i] = t.constant(pick(g, []string{"{2}", "{1,3}", "{0}", "{}", "{2,2}", "{-1}"})).as("expr:"+t.sql, "")
+			continue
+		}
 		if smallArguments[sig.Name] && t.elem == nil && (i > 0 || len(declared) == 1) {
 			args[i] = t.constant(pick(g, t.stored)).as("expr:"+t.sql, "")
 			continue
@@ -289,6 +293,11 @@ func exprAggregate(g *gen, t *typ, s *scope, depth int) *tree {
 
 // aggregate calls an aggregate with a result of type t over the columns of s.
 func (g *gen) aggregate(t *typ, s *scope, depth int) *tree {
+	if g.chance(10) {
+		if a := g.orderedSet(t, s, depth); a != nil {
+			return a
+		}
+	}
 	list := g.cat.aggregates[t.oid]
 	i := g.IntN(len(list) + len(g.cat.aggregates0) + 1)
 	if t.oid == types.OIDInt8 && (i == len(list)+len(g.cat.aggregates0) || g.chance(30)) {
@@ -363,6 +372,12 @@ func exprArray(g *gen, t *typ, s *scope, depth int) *tree {
 	if t.elem == nil {
 		return nil
 	}
+	if g.chance(30) {
+		return seq("(", g.expr(t, s, depth), ")"+g.slice())
+	}
+	if g.chance(15) {
+		return seq("ARRAY[[", g.exprs(t.elem, s, depth, 2, 2), "], [", g.exprs(t.elem, s, depth, 2, 2), "]]")
+	}
 	return seq("ARRAY[", g.exprs(t.elem, s, depth, 0, 3), "]::"+t.sql)
 }
 
@@ -372,6 +387,16 @@ func exprSubscript(g *gen, t *typ, s *scope, depth int) *tree {
 	}
 	return seq("(", g.expr(byOID[arrayOID(t)], s, depth), ")[", g.expr(byOID[types.OIDInt4], s, depth-1), "]")
 }
+
+// What special calls take: patterns, formats and fields, of which a random text is none.
+var (
+	patterns      = []string{"'a'", "'^[a-c]+$'", "'(.)(.)'", "'\\d+'", "'(\\w)\\1'", "'[[:alpha:]]*'", "'b|o'", "'l{2}'", "'\\mfoo'", "'(?i)HELLO'", "'a.*?c'", "''", "'[^a-z]'", "'(?=o)'", "'x*'"}
+	similar       = []string{"'a%'", "'%(b|c)_'", "'[a-z]+'", "'#\"a#\"%'", "'%#\"[0-9]+#\"%'", "'a{2,3}'"}
+	dateFormats   = []string{"'YYYY-MM-DD HH24:MI:SS.US'", "'Day, DD Month YYYY BC'", "'FMDay FMDD FMMonth'", "'J Q WW IW IYYY-IDDD'", "'HH12:MI:SS am'", "'CC DDD D W RM rm'", "'SSSS \"text\" TZ'", "'DDth Mon YY'"}
+	numberFormats = []string{"'999.99'", "'FM9990.00'", "'S9999'", "'9,999PR'", "'RN'", "'0000V99'", "'9.99EEEE'", "'99th'", "'MI999D9'", "'L999'", "'SG00'"}
+	fields        = []string{"'year'", "'month'", "'day'", "'week'", "'quarter'", "'hour'", "'minute'", "'milliseconds'", "'decade'", "'century'", "'millennium'"}
+	fieldNames    = []string{"year", "month", "doy", "dow", "isodow", "isoyear", "week", "quarter", "epoch", "second", "microseconds", "hour", "julian", "century", "decade"}
+)
 
 // specialCalls are functions with a syntax of their own, by the type of their result.
 var specialCalls = []form{
@@ -384,6 +409,39 @@ var specialCalls = []form{
 	{types.OIDText, []any{"normalize(", types.OIDText, ")"}},
 	{types.OIDText, []any{"normalize(", types.OIDText, ", NFKD)"}},
 	{types.OIDBool, []any{"(", types.OIDText, " IS NFC NORMALIZED)"}},
+	{types.OIDText, []any{"substring(", types.OIDText, " similar ", similar, " escape '#')"}},
+	{types.OIDBool, []any{types.OIDText, []string{" SIMILAR TO ", " NOT SIMILAR TO "}, similar}},
+	{types.OIDBool, []any{types.OIDText, []string{" ~ ", " !~ ", " ~* ", " !~* "}, patterns}},
+	{types.OIDText, []any{"regexp_replace(", types.OIDText, ", ", patterns, ", ", []string{"'<\\1>'", "'\\&\\&'", "''", "'x'"}, ", ", []string{"'g'", "'gi'", "'n'", "''"}, ")"}},
+	{types.OIDText, []any{"regexp_substr(", types.OIDText, ", ", patterns, ")"}},
+	{types.OIDInt4, []any{"regexp_count(", types.OIDText, ", ", patterns, ")"}},
+	{1009, []any{"regexp_match(", types.OIDText, ", ", patterns, ")"}},
+	{1009, []any{"regexp_split_to_array(", types.OIDText, ", ", patterns, ")"}},
+	{types.OIDBool, []any{types.OIDText, " LIKE ANY (ARRAY[", types.OIDText, ", ", types.OIDText, "])"}},
+	{types.OIDText, []any{"to_char(", types.OIDTimestamp, ", ", dateFormats, ")"}},
+	{types.OIDText, []any{"to_char(", types.OIDInterval, ", ", dateFormats, ")"}},
+	{types.OIDText, []any{"to_char(", types.OIDNumeric, ", ", numberFormats, ")"}},
+	{types.OIDText, []any{"to_char(", types.OIDInt4, ", ", numberFormats, ")"}},
+	{types.OIDText, []any{"to_char(", types.OIDFloat8, ", ", numberFormats, ")"}},
+	{types.OIDTimestamp, []any{"date_trunc(", fields, ", ", types.OIDTimestamp, ")"}},
+	{types.OIDInterval, []any{"date_trunc(", fields, ", ", types.OIDInterval, ")"}},
+	{types.OIDFloat8, []any{"date_part(", fields, ", ", types.OIDTimestamp, ")"}},
+	{types.OIDFloat8, []any{"date_part(", fields, ", ", types.OIDTimetz, ")"}},
+	{types.OIDNumeric, []any{"extract(", fieldNames, " from ", types.OIDTimestamp, ")"}},
+	{types.OIDNumeric, []any{"extract(", fieldNames, " from ", types.OIDInterval, ")"}},
+	{types.OIDNumeric, []any{"extract(", fieldNames, " from ", types.OIDTime, ")"}},
+	{types.OIDTimestamp, []any{"date_bin(", []string{"'15 minutes'", "'1 day'", "'7 days'"}, ", ", types.OIDTimestamp, ", '2001-01-01')"}},
+	{types.OIDTimetz, []any{types.OIDTimetz, " AT TIME ZONE ", []string{"'UTC'", "'+03'", "interval '-01:30'"}}},
+	{types.OIDText, []any{"format(", []string{"'%s|%I|%L'", "'%2$s %1$s %3$10s'", "'%-8s%%%s%s'"}, ", ", types.OIDText, ", ", types.OIDText, ", ", types.OIDInt4, ")"}},
+	{types.OIDJSONB, []any{"(", types.OIDJSONB, ")", []string{"['a']", "[0]", "['b'][1]['c']", "[-1]"}}},
+	{types.OIDBool, []any{types.OIDJSONB, []string{" @? '$.a'", " @@ '$.a == 1'", " ? 'a'", " ?| ARRAY['a', 'b']", " ?& ARRAY['a', 'b']", " @> '{\"a\": 1}'"}}},
+	{types.OIDVarbit, []any{"substring(", types.OIDVarbit, " from ", []string{"1", "2", "0"}, " for ", []string{"2", "4"}, ")"}},
+	{types.OIDBytea, []any{"overlay(", types.OIDBytea, " placing ", types.OIDBytea, " from ", []string{"1", "2", "4"}, ")"}},
+	{types.OIDInt4, []any{"position(", types.OIDVarbit, " in ", types.OIDVarbit, ")"}},
+	{types.OIDInt4, []any{"num_nulls(", types.OIDInt4, ", ", types.OIDText, ", ", types.OIDDate, ")"}},
+	{types.OIDInt4, []any{"num_nonnulls(VARIADIC ", types.OIDText, "::text[])"}},
+	{types.OIDBool, []any{"ROW(", types.OIDInt4, ", ", types.OIDText, ") IS ", []string{"NULL", "NOT NULL", "DISTINCT FROM ROW(1, 'a')"}}},
+	{types.OIDBool, []any{"(", types.OIDDate, ", ", types.OIDDate, ") OVERLAPS (", types.OIDDate, ", ", types.OIDInterval, ")"}},
 	{types.OIDInt4, []any{"position(", types.OIDText, " in ", types.OIDText, ")"}},
 	{types.OIDNumeric, []any{"extract(year from ", types.OIDDate, ")"}},
 	{types.OIDNumeric, []any{"extract(dow from ", types.OIDTimestamp, ")"}},
@@ -399,7 +457,7 @@ func exprSpecialCall(g *gen, t *typ, s *scope, depth int) *tree {
 	return g.composed(specialCalls, t, s, depth)
 }
 
-// form is an expression of parts: strings, and types of operands.
+// form is an expression of parts: strings, lists of which one is taken, and types of operands.
 type form struct {
 	ret   types.OID
 	parts []any
@@ -415,9 +473,12 @@ func (g *gen) composed(forms []form, t *typ, s *scope, depth int) *tree {
 		}
 		parts := []any{"("}
 		for _, p := range c.parts {
-			if oid, ok := p.(types.OID); ok {
-				parts = append(parts, g.expr(byOID[oid], s, depth))
-			} else {
+			switch p := p.(type) {
+			case types.OID:
+				parts = append(parts, g.expr(byOID[p], s, depth))
+			case []string:
+				parts = append(parts, pick(g, p))
+			default:
 				parts = append(parts, p)
 			}
 		}

@@ -13,6 +13,8 @@ type unit struct {
 	isQuery bool  // a single statement that changes nothing
 	commits bool  // it leaves changes
 	ordered bool  // the order of the query's rows is determined
+	// defines is set where a statement changes definitions, or declares a cursor: it takes no parameters.
+	defines bool
 	// ways are the names of the ways by which it runs beside the reference; nil: by all.
 	ways []string
 }
@@ -27,6 +29,9 @@ func init() {
 		{5, unitStar},
 		{14, unitBlock},
 		{6, unitChange},
+		{3, unitValues},
+		{4, unitCursor},
+		{4, unitDefinition},
 	}
 }
 
@@ -38,7 +43,7 @@ func (g *gen) unit() *unit {
 	return u
 }
 
-// waysOf draws the ways of a unit: two, for what is gained by a fourth look at a statement is less than by the first at another. A change
+// waysOf draws the ways of a unit: one or two, for what is gained by a fourth look at a statement is less than by the first at another. A change
 // that commits runs in every place.
 func (g *gen) waysOf(u *unit) []string {
 	if u.commits || g.chance(5) {
@@ -46,12 +51,12 @@ func (g *gen) waysOf(u *unit) []string {
 	}
 	var fit []string
 	for _, w := range ways[1:] {
-		if u.isQuery || !w.queriesOnly {
+		if (u.isQuery || !w.queriesOnly) && !(u.defines && w.moved) {
 			fit = append(fit, w.name)
 		}
 	}
 	g.Shuffle(len(fit), func(i, j int) { fit[i], fit[j] = fit[j], fit[i] })
-	return fit[:2]
+	return fit[:1+g.IntN(2)]
 }
 
 func single(t *tree) *unit { return &unit{stmts: listOf(";\n", 1, t), isQuery: true} }
@@ -136,6 +141,10 @@ func init() {
 		{20, changeDelete},
 		{15, changeMerge},
 		{10, changeWith},
+		{12, changePart},
+		{8, changeRow},
+		{8, changeDefaults},
+		{8, changeSeveral},
 	}
 }
 

@@ -115,7 +115,15 @@ func (g *gen) stored(t *typ) string {
 			elems[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(pick(g, t.elem.stored)) + `"`
 		}
 	}
+	if t.elem.oid == types.OIDBox {
+		return "{" + strings.Join(elems, ";") + "}"
+	}
 	return "{" + strings.Join(elems, ",") + "}"
+}
+
+// slice is a part of an array.
+func (g *gen) slice() string {
+	return pick(g, []string{"[1:2]", "[:1]", "[2:]", "[:]", "[0:1]", "[2:1]"})
 }
 
 // literal makes a constant.

@@ -106,6 +106,8 @@ func TestErrorFields(t *testing.T) {
 			ConstraintName: "positive", Detail: "Failing row contains (2, 1, 0, 2)."}},
 		{"select nothing from fields_t", pgproto3.ErrorResponse{Code: "42703", Position: 8}},
 		{"select * from no_such_t", pgproto3.ErrorResponse{Code: "42P01", Position: 15}},
+		{"prepare fields_p as select * from no_such_t", pgproto3.ErrorResponse{Code: "42P01", Position: 35}},
+		{"declare fields_c cursor for select nothing from fields_t", pgproto3.ErrorResponse{Code: "42703", Position: 36}},
 		{"select 1 +", pgproto3.ErrorResponse{Code: "42601", Position: 11}},
 		{"select é, 'ü' from from", pgproto3.ErrorResponse{Code: "42601", Position: 20}},
 		{"select no_function(1)", pgproto3.ErrorResponse{Code: "42883", Position: 8,

@@ -23,7 +23,7 @@ const (
 type token struct {
 	kind kind
 	text string // decoded
-	raw  string // as written
+	raw  string // what errors say they are near: the token as it is written, unless it is a name
 }
 
 // is reports whether t is the mark or the word s. Words are compared without case, true, false and null with.
@@ -173,12 +173,14 @@ func (l *lexer) word(from, i int, k kind) (token, error) {
 			return token{}, err
 		}
 	}
-	if i < len(l.in) && l.in[i] == '/' && strings.HasPrefix(l.in[i:], "/*") {
-		l.pos = i
-		return token{kind: k, text: string(b), raw: l.in[from:i]}, nil
-	}
 	l.pos = i
-	return token{kind: k, text: string(b), raw: l.in[from:i]}, nil
+	// Errors show what ended the name, as PostgreSQL's scanner has it then: the blanks, or nothing.
+	rest := strings.TrimLeft(l.in[i:], " \t\n\r\f")
+	raw := l.in[i : len(l.in)-len(rest)]
+	if k == variable {
+		raw = l.in[from:i]
+	}
+	return token{kind: k, text: string(b), raw: raw}, nil
 }
 
 // quoted reads a string in quotes; the token begins at from, with the quote or with $.
