@@ -45,7 +45,6 @@ type Proxy struct {
 	server   *grpc.Server
 	conn     *grpc.ClientConn
 	faults   atomic.Pointer[func(method string, request []byte) Fault]
-	counts   sync.Map // method → *atomic.Int64
 	late     sync.WaitGroup
 }
 
@@ -90,15 +89,6 @@ func (p *Proxy) Inject(decide func(method string, request []byte) Fault) {
 	p.faults.Store(&decide)
 }
 
-// Count returns how many requests of a method have arrived.
-func (p *Proxy) Count(method string) int64 {
-	n, ok := p.counts.Load(method)
-	if !ok {
-		return 0
-	}
-	return n.(*atomic.Int64).Load()
-}
-
 func (p *Proxy) handle(_ any, in grpc.ServerStream) error {
 	full, _ := grpc.MethodFromServerStream(in)
 	var request frame
@@ -106,8 +96,6 @@ func (p *Proxy) handle(_ any, in grpc.ServerStream) error {
 		return err
 	}
 	method := full[strings.LastIndexByte(full, '/')+1:]
-	count, _ := p.counts.LoadOrStore(method, new(atomic.Int64))
-	count.(*atomic.Int64).Add(1)
 	var f Fault
 	if decide := p.faults.Load(); decide != nil {
 		f = (*decide)(method, request.b)
