@@ -9,6 +9,7 @@ import (
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/sql/types/tsearch"
 )
 
 // RelationKind is what a descriptor describes.
@@ -235,14 +236,18 @@ func NewIndexColumn(col *ColumnDescriptor, c *collation.Collation) IndexColumn {
 	return key
 }
 
-// rules is the version by which this program makes keys over a column of type t: of the collation's rules, and of what citext folds.
+// rules is the version by which this program makes keys over a column of type t: of the collation's rules, of what citext folds, and of
+// what of a tsquery is compared.
 func (c *IndexColumn) rules(t types.Type) string {
 	version := c.Coll.Version()
 	if t = t.Underlying(); t.IsArray() {
 		t = t.Elem().Underlying()
 	}
-	if t.OID == types.OIDCitext {
+	switch t.OID {
+	case types.OIDCitext:
 		version = types.FoldVersion + version
+	case types.OIDTSQuery:
+		version = tsearch.OrderVersion + version
 	}
 	return version
 }

@@ -55,7 +55,7 @@ func requireCurrent(t *catalog.TableDescriptor, outdated *catalog.IndexDescripto
 	if outdated == nil {
 		return nil
 	}
-	e := pgerror.New(pgerror.ObjectNotInPrerequisite, "the keys of index \"%s\" were made by other rules of its collation than those of this server", outdated.Name).
+	e := pgerror.New(pgerror.ObjectNotInPrerequisite, "the keys of index \"%s\" were made by other rules than those of this server", outdated.Name).
 		WithHint("REINDEX TABLE " + keyword.QuoteIdent(t.Schema) + "." + keyword.QuoteIdent(t.Name) + " makes them anew.")
 	e.Schema, e.Table = t.Schema, t.Name
 	return e

@@ -149,60 +149,68 @@ func (q *Query) Encode() []byte {
 	return b
 }
 
-// orderEnd returns where the weights and prefix marks of an encoded query begin; -1 if it is malformed.
-func orderEnd(b []byte) int {
+// OrderVersion names the form of QueryOrder: keys of another form are not found.
+const OrderVersion = "phrases-2 "
+
+// orderEnd returns where the weights and prefix marks of an encoded query begin, and the number of its operands; -1 if it is malformed.
+func orderEnd(b []byte) (end, operands int) {
 	if len(b) < queryHeader {
-		return -1
+		return -1, 0
 	}
-	at := queryHeader
-	for range binary.BigEndian.Uint32(b) {
-		switch {
-		case at >= len(b):
-			return -1
-		case b[at] == tagOperand:
-			if at += 5; at > len(b) {
-				return -1
-			}
-			n := bytes.IndexByte(b[at:], 0)
-			if n < 0 {
-				return -1
-			}
-			at += n + 1
-		case at+2 <= len(b) && b[at+1] == ^byte(Phrase):
-			at += 4
-		default:
-			at += 2
+	if binary.BigEndian.Uint32(b) == 0 {
+		return queryHeader, 0
+	}
+	return nodeEnd(b, queryHeader, 1)
+}
+
+// nodeEnd is orderEnd for the node at at, which is depth nodes below the top.
+func nodeEnd(b []byte, at, depth int) (end, operands int) {
+	if at+2 > len(b) || depth > MaxDepth+1 {
+		return -1, 0
+	}
+	if b[at] == tagOperand {
+		if at += 5; at > len(b) {
+			return -1, 0
 		}
+		n := bytes.IndexByte(b[at:], 0)
+		if n < 0 {
+			return -1, 0
+		}
+		return at + n + 1, 1
 	}
-	return min(at, len(b))
+	op := Op(^b[at+1])
+	end, operands = nodeEnd(b, at+2, depth+1)
+	if op != Not && end >= 0 {
+		var left int
+		end, left = nodeEnd(b, end, depth+1)
+		operands += left
+	}
+	if op == Phrase && end >= 0 {
+		end += 2 // the distance
+	}
+	if end > len(b) {
+		return -1, 0
+	}
+	return end, operands
 }
 
 // QueryOrder returns the part of an encoded query by which queries are compared: without weights and prefix marks.
-func QueryOrder(b []byte) []byte { return b[:orderEnd(b)] }
+func QueryOrder(b []byte) []byte {
+	end, _ := orderEnd(b)
+	return b[:end]
+}
 
 // HasFlags reports whether an encoded query has weights or prefix marks.
 func HasFlags(b []byte) bool {
-	return slices.ContainsFunc(b[orderEnd(b):], func(flags byte) bool { return flags != 0 })
+	end, _ := orderEnd(b)
+	return slices.ContainsFunc(b[end:], func(flags byte) bool { return flags != 0 })
 }
 
 // QueryOfOrder returns the encoded query without weights and prefix marks that QueryOrder encodes; false if it is malformed.
 func QueryOfOrder(order []byte) ([]byte, bool) {
-	end := orderEnd(order)
+	end, operands := orderEnd(order)
 	if end < 0 {
 		return nil, false
-	}
-	operands := 0
-	for at := queryHeader; at < end; {
-		switch {
-		case order[at] == tagOperand:
-			operands++
-			at += 5
-			at += bytes.IndexByte(order[at:], 0) + 1
-		case order[at+1] == ^byte(Phrase):
-			at += 4
-		default:
-			at += 2
-		}
 	}
 	return append(slices.Clip(order[:end]), make([]byte, operands)...), true
 }

@@ -2,6 +2,7 @@ package tsearch
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -50,6 +51,10 @@ func FuzzQuery(f *testing.F) {
 		if again := DecodeQuery(encoded).Encode(); !bytes.Equal(again, encoded) {
 			t.Fatalf("encoded form of %q", s)
 		}
+		order := QueryOrder(encoded)
+		if plain, ok := QueryOfOrder(order); !ok || !bytes.Equal(QueryOrder(plain), order) || HasFlags(plain) {
+			t.Fatalf("order of %q: %x, %v", s, order, ok)
+		}
 		r, err := ParseQuery(string(q.AppendText(nil)))
 		if err != nil || !bytes.Equal(r.Encode(), encoded) {
 			t.Fatalf("text form of %q: %q, %v", s, q.AppendText(nil), err)
@@ -84,6 +89,46 @@ func TestOrder(t *testing.T) {
 		w, _ := ParseVector(c.more)
 		if bytes.Compare(v.Encode(), w.Encode()) >= 0 {
 			t.Errorf("%s is not before %s", c.less, c.more)
+		}
+	}
+}
+
+// Goal: the bytes that queries are compared by order as their trees, and contain all of a query but weights and prefix marks. Method: all
+// pairs of random queries.
+func TestQueryOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var random func(depth int) *Node
+	random = func(depth int) *Node {
+		if depth == 0 || rng.IntN(3) == 0 {
+			return NewWord([]string{"a", "b", "ab", "xyz"}[rng.IntN(4)], uint8(rng.IntN(3)), rng.IntN(4) == 0)
+		}
+		switch op := []Op{Not, And, Or, Phrase, Phrase}[rng.IntN(5)]; op {
+		case Not:
+			return Join(Not, 0, nil, random(depth-1))
+		case Phrase:
+			return Join(Phrase, 1+rng.IntN(3), random(depth-1), random(depth-1))
+		default:
+			return Join(op, 0, random(depth-1), random(depth-1))
+		}
+	}
+	var queries []*Query
+	for range 300 {
+		queries = append(queries, &Query{random(3)})
+	}
+	for _, q := range queries {
+		encoded := q.Encode()
+		plain, ok := QueryOfOrder(QueryOrder(encoded))
+		if !ok || len(plain) != len(encoded) || DecodeQuery(plain).Root.compare(q.Root) != 0 {
+			t.Fatalf("%s: the query of its order is %x, %v", q.AppendText(nil), plain, ok)
+		}
+		for _, r := range queries {
+			other := r.Encode()
+			if !bytes.Equal(encoded[:queryHeader], other[:queryHeader]) {
+				continue // They differ in size.
+			}
+			if got, want := bytes.Compare(QueryOrder(encoded), QueryOrder(other)), q.Root.compare(r.Root); got != want {
+				t.Fatalf("%s and %s: %d, want %d", q.AppendText(nil), r.AppendText(nil), got, want)
+			}
 		}
 	}
 }
