@@ -47,7 +47,13 @@ func sameTree(a, b reflect.Value) bool {
 
 // fromText reports whether a field says only how the source was written.
 func fromText(f reflect.StructField) bool {
-	return f.Name == "Pos" || f.Name == "ValueAt" || f.Name == "CollateAt" || f.Name == "Slot" || f.Name == "Hint" || f.Name == "Written" && f.Type.Kind() == reflect.String || (f.Name == "Text" || f.Name == "Heading") && f.Type.Kind() == reflect.String
+	switch f.Name {
+	case "Pos", "At", "ValueAt", "CollateAt", "Slot", "Hint":
+		return true
+	case "Written", "Text", "Heading":
+		return f.Type.Kind() == reflect.String
+	}
+	return false
 }
 
 // parseAll parses every statement of a text.

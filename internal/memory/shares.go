@@ -8,7 +8,7 @@ type Shares struct {
 	Pool  int64 // the accounted memory: the live part of the heap
 	// Recent is the cache of recently read values, on the heap in addition to the pool.
 	Recent int64
-	// Scans is the cache of rows that scans read again, as well.
+	// Scans is the cache of rows that scans read again, as well; it leaves the pool an eighth of the total.
 	Scans int64
 }
 
@@ -34,7 +34,7 @@ func Divide(total, cache int64) Shares {
 	s.Heap = rest - max(rest/8, 32<<20)
 	s.Pool = s.Heap / 5 * 3
 	s.Recent = min(s.Pool/32, mostRecentBytes)
-	s.Scans = min(s.Pool/8, mostScanBytes)
+	s.Scans = min(s.Pool/8, mostScanBytes, max(s.Pool-s.Recent-total/8, 1))
 	s.Pool -= s.Recent + s.Scans
 	if cacheOnHeap {
 		s.Heap += cache
