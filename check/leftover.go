@@ -28,10 +28,12 @@ func (p place) span() kv.Span {
 	return kv.Span{Start: start, End: end}
 }
 
-// Leftovers reports keys of tables that belong to no relation of any database: something has ended without removing what it wrote.
-// schemas are those of all databases, at the snapshot of txn.
+// Leftovers reports keys of tables that belong to no relation of any database: something has ended without removing what it wrote. Not
+// reported are those of a table's indexes below its NextIndexID: a process that dies while it fills an index leaves them. They are not read, and go with
+// the table. schemas are those of all databases, at the snapshot of txn.
 func Leftovers(ctx context.Context, schemas []catalog.Resolver, txn percolator.Reader, report func(Finding) error) error {
 	var known []place
+	given := make(map[uint64]uint32) // the first number of an index that no change has been given, of tables
 	for _, s := range schemas {
 		all, err := s.Relations(ctx)
 		if err != nil {
@@ -40,6 +42,7 @@ func Leftovers(ctx context.Context, schemas []catalog.Resolver, txn percolator.R
 		for _, t := range all {
 			if t.Kind == catalog.KindTable {
 				known = append(known, places(t)...)
+				given[t.ID] = t.NextIndexID
 			}
 		}
 	}
@@ -59,7 +62,12 @@ func Leftovers(ctx context.Context, schemas []catalog.Resolver, txn percolator.R
 			known = append(known, place{dropped[i].Table, dropped[i].Index})
 		}
 	}
-	return between(ctx, known, txn, report)
+	return between(ctx, known, txn, func(table uint64, index uint32, key []byte) error {
+		if index < given[table] {
+			return nil
+		}
+		return report(Finding{Relation: fmt.Sprintf("relation %d", table), Key: key, Problem: fmt.Sprintf("keys of index %d belong to nothing", index)})
+	})
 }
 
 // places are the keys of a table.
@@ -77,8 +85,8 @@ func places(t *catalog.TableDescriptor) []place {
 	return all
 }
 
-// between reports the keys that lie between those of known places.
-func between(ctx context.Context, known []place, txn percolator.Reader, report func(Finding) error) error {
+// between reports the keys that lie between those of known places, the first of each index.
+func between(ctx context.Context, known []place, txn percolator.Reader, report func(table uint64, index uint32, key []byte) error) error {
 	slices.SortFunc(known, func(a, b place) int {
 		return cmp.Or(bytes.Compare(a.span().Start, b.span().Start), cmp.Compare(a.index, b.index))
 	})
@@ -101,8 +109,7 @@ func between(ctx context.Context, known []place, txn percolator.Reader, report f
 			if err != nil {
 				table = rowenc.TableOfKey(key)
 			}
-			f := Finding{Relation: fmt.Sprintf("relation %d", table), Key: key, Problem: fmt.Sprintf("keys of index %d belong to nothing", index)}
-			if err := report(f); err != nil {
+			if err := report(table, index, key); err != nil {
 				return err
 			}
 			at = rowenc.PrefixEnd(key[:rowenc.IndexPrefixLen(key)])

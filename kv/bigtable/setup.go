@@ -44,11 +44,26 @@ func (e *SetupError) Unwrap() error { return e.Err }
 // CreateTable creates the table and its families unless they exist, and checks the application profile. No family has a policy for garbage
 // collection: those of Bigtable take timestamps for times, and would remove what percodb still needs.
 //
-// A process that may not administer tables starts if the table is there.
+// A process that may not administer tables starts if the table is there. While Bigtable is unavailable it is asked again, for a few seconds.
 func CreateTable(ctx context.Context, opts Options) (*Setup, error) {
 	opts = opts.withDefaults()
 	ctx, cancel := context.WithTimeoutCause(ctx, setupTimeout, errSetupTimeout)
 	defer cancel()
+	for pause := 100 * time.Millisecond; ; pause *= 2 {
+		setup, err := createTable(ctx, opts)
+		if status.Code(err) != codes.Unavailable || pause > 2*time.Second {
+			return setup, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// createTable is CreateTable without repetitions.
+func createTable(ctx context.Context, opts Options) (*Setup, error) {
 	admin, err := bigtable.NewAdminClient(ctx, opts.Project, opts.Instance, opts.clientOptions(newRequestMetrics())...)
 	if err != nil {
 		return nil, credentialsError(err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/percodb/percodb/internal/errkind"
@@ -366,7 +367,15 @@ const (
 )
 
 var deliveryCases = []Case{
-	{"Delivery/transfers over a network that loses, delays and repeats", "", func(e *env) { transfers(e, 100) }},
+	{"Delivery/transfers over a network that loses, delays and repeats", "", func(e *env) { transfers(e, numTransfers()) }},
+}
+
+// numTransfers is how many transfers each client makes: over a remote engine one takes 10 ms and more.
+func numTransfers() int {
+	if testing.Short() {
+		return 25
+	}
+	return 100
 }
 
 // transfers moves money between accounts with several clients whose write requests are lost, answered and then

@@ -22,7 +22,7 @@ import (
 const ttl = 3000
 
 // caseTimeout bounds the waits of a case.
-const caseTimeout = 30 * time.Second
+const caseTimeout = 2 * time.Minute
 
 // steppedOracle counts, and takes its time from the case.
 type steppedOracle struct {

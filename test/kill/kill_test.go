@@ -45,7 +45,7 @@ func TestShortRuns(t *testing.T) {
 				if !sum.clean() {
 					t.Fatalf("after\n%s", faults.String())
 				}
-				if sum.kills > 0 && sum.transactions >= 100 && sum.deliveries.Load() >= 20 {
+				if sum.kills > 0 && sum.transactions >= 100 && (o.bigtable || sum.deliveries.Load() >= 20) { // no observers over Bigtable
 					return
 				}
 				if o.duration > time.Minute {
