@@ -68,6 +68,7 @@ type TableReport struct {
 
 // Report is what a copy has done.
 type Report struct {
+	Begun   bool // the target has the state of the copy, from which it can be continued
 	Resumed bool
 	Tables  []TableReport
 	Objects int
@@ -196,7 +197,7 @@ func (c *copier) open(ctx context.Context) error {
 	if c.state, err = openState(ctx, c.conn, c.to, job, source); err != nil {
 		return c.to.wrap(err)
 	}
-	c.report.Resumed = c.state.resumed
+	c.report.Begun, c.report.Resumed = true, c.state.resumed
 	if c.snapshot, err = c.from.takeSnapshot(ctx, c.state.snapshot); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ pg_dumpall --roles-only prints the first, and GRANT gives the others.`,
 			report, err := copydb.Run(cmd.Context(), o)
 			bar.end()
 			if err != nil {
-				return copyError(cmd.Context().Err() != nil, err)
+				return copyError(cmd.Context().Err() != nil, report.Begun, err)
 			}
 			printCopy(cmd, report)
 			return nil
@@ -76,13 +76,13 @@ func printCopy(cmd *cobra.Command, r *copydb.Report) {
 		plural.Count(r.Copied, "row"), r.Total.Round(time.Millisecond), plural.Count(len(r.Tables), "table"))
 }
 
-// copyError says how a copy that has failed is resumed.
-func copyError(interrupted bool, err error) error {
+// copyError says how a copy that has begun, and failed, is resumed.
+func copyError(interrupted, begun bool, err error) error {
 	if interrupted {
 		err = errors.New("interrupted")
 	}
 	var side *copydb.SideError
-	if interrupted || errors.As(err, &side) {
+	if begun && (interrupted || errors.As(err, &side)) {
 		return fmt.Errorf("%w\nThe copy is not complete: the same command continues where this one ended", err)
 	}
 	return err

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/percodb/percodb/test/history"
@@ -14,9 +13,8 @@ import (
 type advised struct {
 	table string
 
-	mu         sync.Mutex
+	anomalies  // mu guards increments, too
 	increments [advisedRows][]history.Increment
-	wrong      []history.Anomaly
 }
 
 const advisedRows = 2
@@ -124,7 +122,7 @@ func (x *advised) unlock(ctx context.Context, c *client, row int, kind string) {
 		return q.QueryRow(ctx, "select pg_advisory_unlock"+kind+"("+x.key(row)+")").Scan(&had)
 	})
 	if err == nil && !had {
-		x.note("a session does not have the lock that it was given")
+		x.note("advisory lock", x.table+": "+"a session does not have the lock that it was given")
 	}
 }
 
@@ -150,15 +148,9 @@ func (x *advised) read(ctx context.Context, c *client, row int) {
 		time.Sleep(time.Duration(c.rand.IntN(3)) * time.Millisecond)
 	}
 	if n[0] != n[1] {
-		x.note(fmt.Sprintf("a row changed from %d to %d under a shared lock", n[0], n[1]))
+		x.note("advisory lock", x.table+": "+fmt.Sprintf("a row changed from %d to %d under a shared lock", n[0], n[1]))
 	}
 	x.unlock(ctx, c, row, "_shared")
-}
-
-func (x *advised) note(story string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.wrong = append(x.wrong, history.Anomaly{Class: "advisory lock", Story: "  " + x.table + ": " + story + "\n"})
 }
 
 func (x *advised) check(ctx context.Context, c *client) (found []history.Anomaly, err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/percodb/percodb/test/history"
 )
@@ -15,8 +14,7 @@ import (
 type partitioned struct {
 	table string
 
-	mu    sync.Mutex
-	wrong []history.Anomaly
+	anomalies
 }
 
 const (
@@ -75,7 +73,7 @@ func (x *partitioned) client(ctx context.Context, c *client) {
 		var found []string
 		outcome, _ := c.transaction(ctx, repeatableRead, func(ctx context.Context, q querier) error { return x.look(ctx, q, &found) })
 		if outcome == history.Committed {
-			x.note(found)
+			x.note("partition", found...)
 		}
 	default:
 		_, _ = c.transaction(ctx, level, func(ctx context.Context, q querier) error { return x.change(ctx, c, q) })
@@ -165,17 +163,9 @@ func (x *partitioned) look(ctx context.Context, q querier, found *[]string) erro
 	return err
 }
 
-func (x *partitioned) note(found []string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, story := range found {
-		x.wrong = append(x.wrong, history.Anomaly{Class: "partition", Story: "  " + story + "\n"})
-	}
-}
-
 func (x *partitioned) check(ctx context.Context, c *client) ([]history.Anomaly, error) {
 	var found []string
 	err := c.final(ctx, func(ctx context.Context, q querier) error { return x.look(ctx, q, &found) })
-	x.note(found)
+	x.note("partition", found...)
 	return x.wrong, err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/percodb/percodb/test/history"
 )
@@ -13,8 +12,7 @@ import (
 type temporaries struct {
 	table string
 
-	mu    sync.Mutex
-	wrong []history.Anomaly
+	anomalies
 }
 
 func (x *temporaries) setup(ctx context.Context, q querier) error {
@@ -91,15 +89,9 @@ func (x *temporaries) look(ctx context.Context, q querier, rows int) error {
 		return err
 	}
 	if kept != rows || brief != 0 {
-		x.note(fmt.Sprintf("a session has %d rows of %d, and %d of a table that is emptied by commits", kept, rows, brief))
+		x.note("temporary table", x.table+": "+fmt.Sprintf("a session has %d rows of %d, and %d of a table that is emptied by commits", kept, rows, brief))
 	}
 	return nil
-}
-
-func (x *temporaries) note(story string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.wrong = append(x.wrong, history.Anomaly{Class: "temporary table", Story: "  " + x.table + ": " + story + "\n"})
 }
 
 func (x *temporaries) check(ctx context.Context, c *client) ([]history.Anomaly, error) {
@@ -109,7 +101,7 @@ func (x *temporaries) check(ctx context.Context, c *client) ([]history.Anomaly, 
 		return q.QueryRow(ctx, name(x.table, "select to_regclass('@_temp') is null")).Scan(&absent)
 	})
 	if err == nil && !absent {
-		x.note("a new session finds a temporary table")
+		x.note("temporary table", x.table+": "+"a new session finds a temporary table")
 	}
 	return x.wrong, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/percodb/percodb/test/history"
 )
@@ -15,8 +14,7 @@ import (
 type triggered struct {
 	table string
 
-	mu    sync.Mutex
-	wrong []history.Anomaly
+	anomalies
 }
 
 const (
@@ -94,7 +92,7 @@ func (x *triggered) client(ctx context.Context, c *client) {
 		var found []string
 		outcome, _ := c.transaction(ctx, repeatableRead, func(ctx context.Context, q querier) error { return x.look(ctx, q, &found) })
 		if outcome == history.Committed {
-			x.note(found)
+			x.note("trigger", found...)
 		}
 	case 1:
 		_, _ = c.single(ctx, func(ctx context.Context, q querier) error { return x.change(ctx, c, q) })
@@ -205,17 +203,9 @@ func (x *triggered) look(ctx context.Context, q querier, found *[]string) error 
 	return nil
 }
 
-func (x *triggered) note(found []string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, story := range found {
-		x.wrong = append(x.wrong, history.Anomaly{Class: "trigger", Story: "  " + story + "\n"})
-	}
-}
-
 func (x *triggered) check(ctx context.Context, c *client) ([]history.Anomaly, error) {
 	var found []string
 	err := c.final(ctx, func(ctx context.Context, q querier) error { return x.look(ctx, q, &found) })
-	x.note(found)
+	x.note("trigger", found...)
 	return x.wrong, err
 }
