@@ -18,39 +18,39 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// transactions opens transactions over a table of its own.
-func transactions(t *testing.T) (*emulated, *percolator.DB) {
-	t.Helper()
-	e := newEmulated(t, &tsotest.ClockOracle{})
-	db := percolator.New(e.Router, e.oracle, percolator.Options{})
-	t.Cleanup(func() { db.Close() })
-	return e, db
+// withDB calls do with a DB of its own over e's table, and returns when the work behind the backs of do's commits has ended as well:
+// their secondaries are committed in the background.
+func (e *emulated) withDB(do func(db *percolator.DB)) {
+	db := percolator.New(e.Router, e.oracle, percolator.Options{DrainTimeout: time.Minute})
+	defer db.Close()
+	do(db)
 }
 
-func mustPut(t *testing.T, db *percolator.DB, pairs ...string) {
+// mustPut commits pairs, each key=value, in one transaction.
+func (e *emulated) mustPut(t *testing.T, pairs ...string) {
 	t.Helper()
-	txn, err := db.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer txn.Close()
-	for _, pair := range pairs {
-		key, value, _ := strings.Cut(pair, "=")
-		if err := txn.Put([]byte(key), []byte(value)); err != nil {
+	e.withDB(func(db *percolator.DB) {
+		txn, err := db.Begin(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if _, err := txn.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+		defer txn.Close()
+		for _, pair := range pairs {
+			key, value, _ := strings.Cut(pair, "=")
+			if err := txn.Put([]byte(key), []byte(value)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := txn.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
-// requestsOf counts the requests of do, once those behind the back of a commit have been sent as well.
-func (e *emulated) requestsOf(t *testing.T, do func()) string {
-	t.Helper()
+// requestsOf counts the requests of do.
+func (e *emulated) requestsOf(do func()) string {
 	before := e.client.Requests()
 	do()
-	time.Sleep(50 * time.Millisecond) // Secondaries commit in the background.
 	var counts []string
 	after := e.client.Requests()
 	for _, method := range methods {
@@ -64,26 +64,26 @@ func (e *emulated) requestsOf(t *testing.T, do func()) string {
 // Goal: the numbers of requests that docs/bigtable.md states. Method: transactions over the emulator, whose requests are counted on
 // the wire.
 func TestRequests(t *testing.T) {
-	e, db := transactions(t)
+	e := newEmulated(t, &tsotest.ClockOracle{})
 	ctx := t.Context()
 	var pairs []string
 	for i := range 100 {
 		pairs = append(pairs, fmt.Sprintf("row%02d=0", i))
 	}
-	e.requestsOf(t, func() { mustPut(t, db, pairs...) })
+	e.mustPut(t, pairs...)
 	for _, c := range []struct {
 		what, want string
-		do         func()
+		do         func(db *percolator.DB)
 	}{
-		{"point select", "ReadRows 1", func() {
+		{"point select", "ReadRows 1", func(db *percolator.DB) {
 			if v, err := db.Get(ctx, []byte("row05")); string(v) != "0" || err != nil {
 				t.Errorf("%q %v", v, err)
 			}
 		}},
-		{"one row, not read", "CheckAndMutateRow 2", func() { mustPut(t, db, "row05=1") }},
-		{"a new row", "CheckAndMutateRow 2", func() { mustPut(t, db, "new=1") }},
-		{"ten rows", "CheckAndMutateRow 11, MutateRows 1", func() { mustPut(t, db, pairs[10:20]...) }},
-		{"scan of 100 rows, whose first page is small", "ReadRows 2", func() {
+		{"one row, not read", "CheckAndMutateRow 2", func(*percolator.DB) { e.mustPut(t, "row05=1") }},
+		{"a new row", "CheckAndMutateRow 2", func(*percolator.DB) { e.mustPut(t, "new=1") }},
+		{"ten rows", "CheckAndMutateRow 11, MutateRows 1", func(*percolator.DB) { e.mustPut(t, pairs[10:20]...) }},
+		{"scan of 100 rows, whose first page is small", "ReadRows 2", func(db *percolator.DB) {
 			txn, err := db.Begin(ctx)
 			if err != nil {
 				t.Fatal(err)
@@ -100,7 +100,7 @@ func TestRequests(t *testing.T) {
 			}
 		}},
 	} {
-		if got := e.requestsOf(t, c.do); got != c.want {
+		if got := e.requestsOf(func() { e.withDB(c.do) }); got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 	}
@@ -109,8 +109,8 @@ func TestRequests(t *testing.T) {
 // Goal: a value that newer data hides is read by a second request, in point reads and scans. Method: a transaction that is not
 // committed, with a start_ts below the snapshot of a reader that bypasses it.
 func TestHiddenValues(t *testing.T) {
-	e, db := transactions(t)
-	mustPut(t, db, "a=old", "b=old")
+	e := newEmulated(t, &tsotest.ClockOracle{})
+	e.mustPut(t, "a=old", "b=old")
 	start := mustNow(t, e.oracle)
 	ref := theRange()
 	refs := []kv.RangeRef{ref.Ref()}
@@ -121,7 +121,7 @@ func TestHiddenValues(t *testing.T) {
 	}
 	opts := kv.ReadOptions{ReadTS: mustNow(t, e.oracle), Bypass: []tso.Timestamp{start}}
 	var value []byte
-	if got := e.requestsOf(t, func() { value, err = e.shard.Get(t.Context(), refs[0], []byte("a"), opts) }); got != "ReadRows 2" || string(value) != "old" || err != nil {
+	if got := e.requestsOf(func() { value, err = e.shard.Get(t.Context(), refs[0], []byte("a"), opts) }); got != "ReadRows 2" || string(value) != "old" || err != nil {
 		t.Errorf("point read: %s, %q %v", got, value, err)
 	}
 	for _, reverse := range []bool{false, true} {
@@ -144,7 +144,7 @@ func mustNow(t *testing.T, oracle tso.Oracle) tso.Timestamp {
 
 // Goal: what Bigtable cannot store is refused before it is sent, with kv's error.
 func TestSizeLimits(t *testing.T) {
-	e, _ := transactions(t)
+	e := newEmulated(t, &tsotest.ClockOracle{})
 	ref := theRange()
 	for _, m := range []mvcc.Mutation{
 		{Op: mvcc.OpPut, Key: make([]byte, 4096)},
@@ -167,11 +167,11 @@ func TestSizeLimits(t *testing.T) {
 // shard, opened before the collection, reads and prewrites below the safe point; a transaction that was rolled back, and
 // whose record is collected, tries to lock again, to commit, to roll back.
 func TestRowsFenceOffWhatWasCollected(t *testing.T) {
-	e, db := transactions(t)
+	e := newEmulated(t, &tsotest.ClockOracle{})
 	ctx := t.Context()
-	mustPut(t, db, "a=1")
+	e.mustPut(t, "a=1")
 	old := mustNow(t, e.oracle)
-	mustPut(t, db, "a=2")
+	e.mustPut(t, "a=2")
 	late, err := NewShard(ctx, e.client, ShardOptions{Oracle: e.oracle})
 	if err != nil {
 		t.Fatal(err)
@@ -201,15 +201,17 @@ func TestRowsFenceOffWhatWasCollected(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if v, err := db.Get(ctx, keys[0]); string(v) != "2" || err != nil {
-		t.Errorf("%q %v", v, err)
-	}
+	e.withDB(func(db *percolator.DB) {
+		if v, err := db.Get(ctx, keys[0]); string(v) != "2" || err != nil {
+			t.Errorf("%q %v", v, err)
+		}
+	})
 }
 
 // Goal: two transactions that wait for each other are told apart by the graph; one goes on. Method: two shards of one table, as two
 // processes have them, and one graph.
 func TestDeadlockBetweenProcesses(t *testing.T) {
-	e, _ := transactions(t)
+	e := newEmulated(t, &tsotest.ClockOracle{})
 	graph := waitgraph.NewLocal()
 	var dbs []*percolator.DB
 	for range 2 {
