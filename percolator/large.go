@@ -22,6 +22,7 @@ type largeSet struct {
 	files []*sortrun.File
 	// run has blocks of the buffer's runs among its own; moves are the buffer's.
 	run       *sortrun.Run
+	finder    *sortrun.Finder // of run
 	moves     []snapshotMove
 	notifies  bool   // some mutations may notify observers
 	primary   []byte // nil: only checks
@@ -167,9 +168,7 @@ func (l *largeSet) describe(run *sortrun.Run, b *sortrun.Block) *mvcc.Batch {
 
 // Has implements mvcc.WriteSet.
 func (l *largeSet) Has(key []byte) (bool, error) {
-	c := l.run.NewCursor()
-	found := c.SeekGE(key) && bytes.Equal(c.Key(), key)
-	return found, c.Err()
+	return l.finder.Has(key)
 }
 
 // Spans implements mvcc.WriteSet.
@@ -258,6 +257,7 @@ func (c *committer) seal(ctx context.Context, t *Txn) (*largeSet, error) {
 		s.set.close()
 		return nil, err
 	}
+	s.set.finder = sortrun.NewFinder(s.set.run)
 	t.buf.spare = nil
 	t.buf.shrinkAccount() // The runs stay: the set has blocks of theirs.
 	s.choosePrimary()
