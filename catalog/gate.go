@@ -93,6 +93,7 @@ func (g *gate) await(ctx context.Context, c *Catalog, who waiter, writes []table
 		return nil
 	}
 	ids := tableIDs(writes)
+	who.tables = ids
 	who.blockers = func() (sessions []uint32) {
 		g.eachCloser(ids, own, func(ch *Change) { sessions = append(sessions, ch.session) })
 		return sessions

@@ -47,6 +47,8 @@ type SystemView interface {
 	FileSettings(ctx context.Context) ([]FileSetting, error)
 	// AdvisoryLocks lists the advisory locks of this process's sessions (pg_locks).
 	AdvisoryLocks() []AdvisoryLock
+	// SessionLocks lists the other locks of this process's transactions (pg_locks).
+	SessionLocks() []SessionLocks
 	// Transactions lists the open transactions of this process (percodb.transactions).
 	Transactions() []Transaction
 	// Locks calls yield with every lock of the store or cluster (percodb.locks).

@@ -18,6 +18,7 @@ type changeWait struct {
 	stop     func()
 	schema   bool // SchemaWait.Schema
 	blockers func() []uint32
+	tables   []uint64 // SchemaWait.Tables
 }
 
 // waiter is who waits for schema changes.
@@ -27,6 +28,7 @@ type waiter struct {
 	session uint32        // Guard.Session
 	// blockers lists the sessions that are waited for; nil: they are not known.
 	blockers func() []uint32
+	tables   []uint64 // SchemaWait.Tables
 }
 
 // SchemaWait is a session's wait for schema changes of others.
@@ -35,6 +37,8 @@ type SchemaWait struct {
 	Schema bool
 	// Blockers are the sessions of this process that it waits for (Guard.Session), as far as they are known.
 	Blockers []uint32
+	// Tables are the ids of the tables that a commit wants to change, one of which others have closed.
+	Tables []uint64
 }
 
 // schemaWaits are the waits of this process, by session.
@@ -64,7 +68,7 @@ func (c *Catalog) WaitOf(session uint32) (wait SchemaWait, ok bool) {
 	if w == nil {
 		return SchemaWait{}, false
 	}
-	wait.Schema = w.schema
+	wait.Schema, wait.Tables = w.schema, w.tables
 	if w.blockers != nil {
 		for _, b := range w.blockers() {
 			if b != 0 {
@@ -78,7 +82,7 @@ func (c *Catalog) WaitOf(session uint32) (wait SchemaWait, ok bool) {
 // watch begins a wait. changes lists the transactions that are waited for; it may be called from another goroutine, also after the
 // wait.
 func (c *Catalog) watch(ctx context.Context, who waiter, relation string, changes func() []tso.Timestamp) *changeWait {
-	w := &changeWait{relation: relation, stop: func() {}, schema: relation == "", blockers: who.blockers}
+	w := &changeWait{relation: relation, stop: func() {}, schema: relation == "", blockers: who.blockers, tables: who.tables}
 	if who.limit > 0 {
 		w.ends = time.Now().Add(who.limit)
 	}

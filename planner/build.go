@@ -122,6 +122,7 @@ func (p *physical) complete(plan *Plan) {
 		plan.CTEs = append(plan.CTEs, c.node)
 	}
 	plan.SetProperties()
+	plan.RelationLocks = plan.relationLocks()
 	p.noteGuesses(plan)
 }
 

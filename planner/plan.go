@@ -76,6 +76,8 @@ type Plan struct {
 	SearchPath []string
 	// Names are the relations that the statement names without a schema: the plan is valid while the search path finds the same ones.
 	Names []FoundName
+	// RelationLocks are the modes in which PostgreSQL would lock the relations, for pg_locks.
+	RelationLocks []catalog.RelationLock
 	// Needs are the privileges that running the plan needs, which Authorize checks.
 	Needs []*Need
 	// Role is the role whose policies the plan applies, 0 if no table in it has row level security: the plan is for no other role, and

@@ -29,6 +29,7 @@ type savepoint struct {
 	// constraints is what is deferred.
 	constraints executor.DeferredMark
 	advisory    int // advisoryLocks.mark
+	relations   int // the number of locks on relations
 }
 
 // begin is BEGIN and START TRANSACTION.
@@ -144,6 +145,7 @@ func (t *transaction) mark(name string) {
 		name: name, mark: t.txn.Savepoint(), settings: t.settings.Mark(), guard: t.guard.Mark(), changed: t.changed, modes: t.modes, pending: t.pending.mark(),
 		constraints: t.deferred.Mark(),
 		advisory:    t.advisory.mark(),
+		relations:   len(t.shown.relations.held),
 	})
 }
 
@@ -158,6 +160,7 @@ func (t *transaction) undoTo(i int) {
 	t.deferred.RollbackTo(sp.constraints)
 	t.pending.rollbackTo(sp.pending, t.env.Memory)
 	t.advisory.rollbackTo(t.env.Ctx, sp.advisory)
+	t.shown.relations.rollbackTo(sp.relations)
 	t.resolver = nil // The schema and the search path may have changed.
 	t.changed, t.modes = sp.changed, sp.modes
 }

@@ -62,10 +62,11 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 		return Tag{}, err
 	}
 	deps := c.dependencies(reporter{w})
+	if err := c.tx.begin(ctx); err != nil {
+		return Tag{}, err
+	}
+	schema := c.tx.resolver
 	if shared {
-		if err := c.tx.begin(ctx); err != nil {
-			return Tag{}, err
-		}
 		if err := c.portals.hold(ctx, c.tx.txn, nil); err != nil {
 			return Tag{}, err
 		}
@@ -83,7 +84,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 			return Tag{}, err
 		}
 	}
-	tag, err := ddl.Run(ctx, tree, deps)
+	tag, err := c.lockRelations(ctx, tree, schema, shared, func() (string, error) { return ddl.Run(ctx, tree, deps) })
 	if err != nil {
 		return Tag{}, err
 	}
@@ -91,9 +92,6 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 		c.vacuumNoticed = true
 		w.Notice(pgerror.New(pgerror.SuccessfulCompletion, "VACUUM has nothing to do: tables hold no dead rows").
 			WithDetail("Garbage collection removes row versions that were replaced longer ago than percodb.gc_life."))
-	}
-	if shared {
-		c.tx.changed, c.tx.resolver = c.tx.changed || c.tx.guard.Changed(), nil
 	}
 	c.deps.Metrics.Statements.ddl.Inc()
 	return verb(tag), nil

@@ -107,7 +107,10 @@ func (i *info) StatementText() string {
 }
 
 func (i *info) TxnID(assign bool) int64 {
-	i.tx.numbered = i.tx.numbered || assign
+	if assign && !i.tx.numbered {
+		i.tx.numbered = true
+		i.tx.shown.numbered.Store(true)
+	}
 	if i.tx.txn == nil && i.tx.begin(i.tx.env.Ctx) != nil {
 		return 0
 	}

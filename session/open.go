@@ -39,6 +39,9 @@ func (x *statementRunner) open(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
+	if !x.tx.latest {
+		x.tx.shown.relations.take(plan.RelationLocks)
+	}
 	if len(plan.Guesses) > 0 {
 		if inputs, err = x.planForValues(ctx, r, inputs); err != nil {
 			return err

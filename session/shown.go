@@ -21,6 +21,8 @@ type shown struct {
 	modes           atomic.Uint64 // isolation, and pessimisticBit
 	phase           atomic.Uint64 // as of the end of the last message
 	application     atomic.Pointer[string]
+	numbered        atomic.Bool // the transaction has been asked for its number
+	relations       relationLocks
 	// As of the end of the block's last statement.
 	reads, locks, writes atomic.Uint64
 	// statement is the beginning of the text of the last statement, and when it began.
@@ -77,7 +79,13 @@ func (v *shown) note(c percolator.Counts, readTS tso.Timestamp) {
 }
 
 // end notes that no transaction is open.
-func (v *shown) end() { change(&v.startTS, 0) }
+func (v *shown) end() {
+	change(&v.startTS, 0)
+	if v.numbered.Load() {
+		v.numbered.Store(false)
+	}
+	v.relations.rollbackTo(0)
+}
 
 // setApplication notes the application's name.
 func (v *shown) setApplication(name string) {

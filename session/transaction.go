@@ -372,6 +372,7 @@ func (t *transaction) fail() {
 		t.txn.RollbackTo(t.savepoints[n-1].mark)
 		t.guard.RollbackTo(t.savepoints[n-1].guard)
 		t.advisory.rollbackTo(t.env.Ctx, t.savepoints[n-1].advisory)
+		t.shown.relations.rollbackTo(t.savepoints[n-1].relations)
 	default:
 		t.rollback()
 		t.advisory.end(t.env.Ctx)

@@ -136,6 +136,10 @@ func (session) AdvisoryLocks() []catalog.AdvisoryLock {
 	return []catalog.AdvisoryLock{{PID: 1, High: 2, Low: 3, Pair: true, Granted: true}}
 }
 
+func (session) SessionLocks() []catalog.SessionLocks {
+	return []catalog.SessionLocks{{PID: 1, XID: 9, Held: []catalog.RelationLock{{OID: 16384, Mode: catalog.RowShareLock}}, Awaited: []catalog.RelationLock{{OID: 16384, Mode: catalog.ShareLock}}}}
+}
+
 func (session) Transactions() []catalog.Transaction {
 	return []catalog.Transaction{
 		{PID: 7, User: "joe", Isolation: "read committed", Pessimistic: true, State: "active", StartTS: ticks(10), ReadTS: ticks(30), Reads: 1, Locks: 2, Writes: 3},

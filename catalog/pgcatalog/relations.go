@@ -82,7 +82,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_amproc":                       amprocRows,
 		"pg_catalog.pg_settings":                     settingRows,
 		"pg_catalog.pg_stat_activity":                activityRows,
-		"pg_catalog.pg_locks":                        advisoryLockRows,
+		"pg_catalog.pg_locks":                        heldLockRows,
 		"pg_catalog.pg_stat_progress_create_index":   indexProgressRows,
 		"pg_catalog.pg_stat_ssl":                     sslRows,
 		"pg_catalog.pg_stat_gssapi":                  gssRows,

@@ -1,8 +1,6 @@
 package pgcatalog
 
 import (
-	"fmt"
-
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/types"
@@ -275,29 +273,6 @@ func activityRows(s *scan) error {
 			col{"client_port", shown(port)}, col{"backend_start", shown(instant(a.BackendStart))}, col{"xact_start", shown(instant(a.XactStart))},
 			col{"query_start", shown(instant(a.QueryStart))}, col{"state_change", shown(instant(a.StateChange))},
 			col{"wait_event_type", shown(optional(a.WaitType))}, col{"wait_event", shown(optional(a.Wait))}, col{"state", shown(optional(a.State))}, col{"query", text(query)}, col{"backend_type", shown(text("client backend"))})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// advisoryLockRows are the rows of pg_locks. Row locks are in percodb.locks.
-func advisoryLockRows(s *scan) error {
-	if s.view == nil {
-		return nil
-	}
-	for _, l := range s.view.AdvisoryLocks() {
-		mode, subID := "ExclusiveLock", 1
-		if l.Shared {
-			mode = "ShareLock"
-		}
-		if l.Pair {
-			subID = 2
-		}
-		err := s.emit(col{"locktype", text("advisory")}, col{"database", oid(l.Database)}, col{"classid", oid(l.High)}, col{"objid", oid(l.Low)},
-			col{"objsubid", num(subID)}, col{"virtualtransaction", text(fmt.Sprintf("%d/0", l.PID))}, col{"pid", num(l.PID)}, col{"mode", text(mode)},
-			col{"granted", boolean(l.Granted)}, col{"fastpath", boolean(false)}, col{"waitstart", instant(l.WaitStart)})
 		if err != nil {
 			return err
 		}
