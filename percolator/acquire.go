@@ -113,20 +113,22 @@ func (a *lockRequests) send(ctx context.Context, bo *backoff, p *part[[]byte]) e
 		TxnLocks: uint32(min(a.t.locks.len(), math.MaxUint32)), Process: a.t.db.opts.Process,
 	}
 	for len(p.items) > 0 {
-		req.Keys, req.Alive = p.items[:min(len(p.items), maxRequestKeys)], 0
+		some := p.items[:min(len(p.items), maxRequestKeys)]
+		req.Keys, req.Alive = some, 0
 		if err := a.sendSome(ctx, bo, p.shard, req); err != nil {
 			return err
 		}
-		p.items = p.items[len(req.Keys):]
+		p.items = p.items[len(some):]
 	}
 	return nil
 }
 
-// sendSome repeats a request until it is granted, its wait is over, or its route is stale.
+// sendSome repeats a request until it is granted, its wait is over, or its route is stale. Keys that are skipped because their holder is alive
+// are taken out of it.
 func (a *lockRequests) sendSome(ctx context.Context, bo *backoff, shard kv.Shard, req *kv.AcquireLocksRequest) error {
 	db := a.t.db
 	waited, pausing := false, backoff{db: db}
-	for {
+	for len(req.Keys) > 0 {
 		req.LeaseMillis = uint64(db.opts.LockTTL.Milliseconds())
 		req.Wait, req.TTLMillis = a.wait(), a.t.openMillis()+req.LeaseMillis
 		resp, err := shard.AcquireLocks(ctx, req)
@@ -148,6 +150,8 @@ func (a *lockRequests) sendSome(ctx context.Context, bo *backoff, shard kv.Shard
 		case err != nil:
 			return stopError{err}
 		case !alive:
+		case a.opts.SkipLocked:
+			a.skip(req, locked.Key)
 		case a.opts.NoWait:
 			return &LockNotAvailableError{Key: locked.Key, Lock: locked.Lock}
 		case !a.deadline.IsZero() && !time.Now().Before(a.deadline):
@@ -160,6 +164,14 @@ func (a *lockRequests) sendSome(ctx context.Context, bo *backoff, shard kv.Shard
 			}
 		}
 	}
+	return nil
+}
+
+// skip takes a key out of a request. The shard does not skip by itself a lock whose TTL has passed; its transaction, whose primary was
+// asked, is alive.
+func (a *lockRequests) skip(req *kv.AcquireLocksRequest, key []byte) {
+	req.Keys = slices.DeleteFunc(slices.Clone(req.Keys), func(k []byte) bool { return bytes.Equal(k, key) })
+	a.note([][]byte{key}, &kv.AcquireLocksResponse{LockedAt: make([]tso.Timestamp, 1)})
 }
 
 // note records the answer about keys. It may be called from several goroutines, each with its own keys.

@@ -331,6 +331,31 @@ func TestProto_T_PES_9(t *testing.T) {
 	})
 }
 
+// Goal: SKIP LOCKED passes over the locks of several transactions that are alive although the TTLs of these locks have passed. Method: two
+// holders; the oracle's clock jumps, which is not silence of the holders.
+func TestSkipLocksOfSeveralOldTransactions(t *testing.T) {
+	eachCluster(t, func(t *testing.T, c *cluster) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		db := c.db(Options{}, nil)
+		for _, keys := range [][]string{{"a", "k"}, {"b", "m"}} {
+			if err := lock(mustBeginTxn(t, db, pessimistic), keys...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.step.jump(time.Minute)
+		txn := mustBeginTxn(t, db, pessimistic)
+		if err := lock(txn, "y"); err != nil { // the primary: the others are requested together
+			t.Fatal(err)
+		}
+		scanAll(t, txn, kv.Span{}, ScanOptions{}) // informs the shards of the time
+		skipped, err := txn.AcquireLocks(ctx, LockOptions{SkipLocked: true}, []byte("k"), []byte("l"), []byte("m"))
+		if err != nil || fmt.Sprint(skipped) != "[true false true]" {
+			t.Fatal(skipped, err)
+		}
+	})
+}
+
 // Goal: shared locks are compatible, block writers, and can be upgraded.
 func TestSharedLocks(t *testing.T) {
 	c := newCluster(t, nil)

@@ -73,8 +73,11 @@ func (a *acquiring) run(ctx context.Context) error {
 			return err
 		}
 		blocked := a.blockedFrom(from)
-		if blocked < 0 || a.req.SkipLocked {
+		switch {
+		case blocked < 0:
 			return nil
+		case a.req.SkipLocked:
+			return a.reportExpired()
 		}
 		a.undo(ctx, blocked+1)
 		if err := a.await(ctx, blocked); err != nil {
@@ -92,6 +95,17 @@ func (a *acquiring) blockedFrom(from int) int {
 		}
 	}
 	return -1
+}
+
+// reportExpired returns a lock whose TTL has passed, and which is therefore not skipped: otherwise nobody might ever remove it.
+func (a *acquiring) reportExpired() error {
+	now := max(a.s.issued.clockMillis(), a.req.Snapshot().Physical())
+	for i := range a.got {
+		if blocked := a.got[i].blocked; blocked != nil && blocked.Lock.StartTS != a.req.Alive && blocked.Lock.Expiry() < now {
+			return blocked
+		}
+	}
+	return nil
 }
 
 // one locks a key, or records by whom it is locked.

@@ -179,8 +179,7 @@ func (i *issued) check(ctx context.Context, ts tso.Timestamp) error {
 	if uint64(ts) <= i.known.Load() {
 		return nil
 	}
-	since := time.Duration(time.Now().UnixNano() - i.askedAt.Load()).Milliseconds()
-	if ts.Physical() <= tso.Timestamp(i.asked.Load()).Physical()+since+slackMillis {
+	if ts.Physical() <= i.clockMillis()+slackMillis {
 		return nil
 	}
 	now, err := i.refresh(ctx)
@@ -188,6 +187,12 @@ func (i *issued) check(ctx context.Context, ts tso.Timestamp) error {
 		err = &mvcc.TSInFutureError{TS: ts}
 	}
 	return err
+}
+
+// clockMillis estimates the oracle's time.
+func (i *issued) clockMillis() int64 {
+	since := time.Duration(time.Now().UnixNano() - i.askedAt.Load()).Milliseconds()
+	return tso.Timestamp(i.asked.Load()).Physical() + since
 }
 
 func (i *issued) refresh(ctx context.Context) (tso.Timestamp, error) {

@@ -66,6 +66,14 @@ var lockCases = []Case{
 		equal(e, "b", res.LockedAt[1], 0)
 		equal(e, "c", res.LockedAt[2] != 0, true)
 	}},
+	{"AcquireLocks/does not skip what has expired", "", func(e *env) {
+		e.begin("b").acquire("b")
+		e.pass(ttl + 1)
+		x := e.begin("a")
+		err := want[*mvcc.KeyLockedError](e, second(x.tryAcquire(func(r *kv.AcquireLocksRequest) { r.SkipLocked = true }, "a", "b", "c")))
+		equal(e, "key", string(err.Key), "b")
+		equal(e, "locks", e.lockedKeys(), "b")
+	}},
 	{"AcquireLocks/shared locks keep writers out, not each other", "", func(e *env) {
 		x, y, z := e.begin("a"), e.begin("a"), e.begin("a")
 		for _, sharer := range []*txn{x, y} {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/storage"
@@ -290,6 +291,14 @@ var mutants = map[string]mutant{
 	"resolution always rolls back": {resolve: func(s kv.Shard, ctx context.Context, req kv.ResolveLockRequest) error {
 		req.CommitTS = 0
 		return s.ResolveLock(ctx, &req)
+	}},
+	"expired locks are skipped": {acquire: func(s kv.Shard, ctx context.Context, req kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error) {
+		res, err := s.AcquireLocks(ctx, &req)
+		if locked, ok := errkind.As[*mvcc.KeyLockedError](err); ok && req.SkipLocked {
+			req.Alive = locked.Lock.StartTS
+			return s.AcquireLocks(ctx, &req)
+		}
+		return res, err
 	}},
 	"shared locks are exclusive": {acquire: func(s kv.Shard, ctx context.Context, req kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error) {
 		req.Shared = false

@@ -65,11 +65,8 @@ func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	bulk := newLarge("large", &r.sum.large)
 	all := workloads(r.number, bulk, &r.sum.deliveries)
 	if d.table != nil {
-		// Without the large transactions, a request for each row, too slow for the emulator; and without observers: docs/bigtable.md.
-		all = slices.DeleteFunc(all, func(w workload) bool {
-			_, observes := w.(*observed)
-			return w == workload(bulk) || observes
-		})
+		// Without the large transactions, a request for each row, too slow for the emulator.
+		all = slices.DeleteFunc(all, func(w workload) bool { return w == workload(bulk) })
 	}
 	if err := d.heal(); err != nil {
 		return err
