@@ -155,7 +155,10 @@ func (r *Routine) match(site CallSite) *RoutineMatch {
 	}
 	m := &RoutineMatch{Routine: r, Spread: -1, params: params}
 	given := len(site.Args)
-	if r.Variadic() && !site.Variadic && site.Names == nil && given >= len(params) {
+	if r.Variadic() && !site.Variadic && site.Names != nil {
+		return nil // Nothing names the elements of the array.
+	}
+	if r.Variadic() && !site.Variadic && given >= len(params) {
 		last := len(params) - 1
 		m.Spread = last
 		for len(m.params) < given {
