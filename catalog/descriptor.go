@@ -63,6 +63,8 @@ type TableDescriptor struct {
 	// Partitioning is set of partitioned tables, PartitionOf of partitions.
 	Partitioning *Partitioning `json:",omitempty"`
 	PartitionOf  *PartitionOf  `json:",omitempty"`
+	// OfType is the id of the composite type whose attributes are the columns (CREATE TABLE … OF), 0 for none.
+	OfType uint64 `json:",omitempty"`
 	// Referencing are the ids of other tables that have foreign keys to this one.
 	Referencing []uint64 `json:",omitempty"`
 	// KeysOff are the OIDs of foreign keys, of the table or to it, that DISABLE TRIGGER ALL has disabled for its rows and those of its partitions.

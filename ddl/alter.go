@@ -40,6 +40,11 @@ func (r *run) alter(ctx context.Context, n *ast.AlterTable) error {
 	if err := r.requireInherited(ctx, t, n.Commands); err != nil {
 		return err
 	}
+	for _, cmd := range n.Commands {
+		if err := refuseTyped(t, cmd); err != nil {
+			return err
+		}
+	}
 	if len(n.Commands) == 1 {
 		if c, ok := n.Commands[0].(*ast.TableCommand); ok && c.Action == "ATTACH PARTITION" {
 			return r.attachPartition(ctx, t, c)
@@ -248,6 +253,8 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 			return r.validateConstraint(ctx, t, n)
 		case "ALTER CONSTRAINT":
 			return r.alterConstraint(ctx, t, n)
+		case "OF", "NOT OF":
+			return r.alterOfType(ctx, t, n)
 		}
 		return r.alterRowSecurity(ctx, t, n.Action)
 	case *ast.SetStorage:

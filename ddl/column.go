@@ -83,6 +83,11 @@ func (b *builder) addColumn(ctx context.Context, def *ast.ColumnDef) error {
 	if err != nil {
 		return err
 	}
+	return b.addColumnOf(ctx, def, typ, serial)
+}
+
+// addColumnOf is addColumn of a type that has been resolved.
+func (b *builder) addColumnOf(ctx context.Context, def *ast.ColumnDef, typ types.Type, serial bool) (err error) {
 	if err := refuseColumnOptions(def, b.t.Name, typ, serial); err != nil {
 		return err
 	}

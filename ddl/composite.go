@@ -122,8 +122,24 @@ func (r *run) alterComposite(ctx context.Context, n *ast.AlterType) error {
 	if err != nil {
 		return err
 	}
+	cascade, rows := true, false
+	for i := range n.Changes {
+		cascade = cascade && n.Changes[i].Cascade
+		rows = rows || n.Changes[i].Action != "ADD"
+	}
+	tables, err := r.typedTables(ctx, d, cascade, rows)
+	if err != nil {
+		return err
+	}
 	for i := range n.Changes {
 		c := &n.Changes[i]
+		if c.Action == "DROP" && c.IfExists && fieldNamed(d, c.Attribute.Name) < 0 {
+			r.noticeAbsent("column %q of relation %q does not exist, skipping", c.Attribute.Name, d.Name)
+			for _, t := range tables {
+				r.noticeAbsent("column %q of relation %q does not exist, skipping", c.Attribute.Name, t.Name)
+			}
+			continue
+		}
 		next := d.Clone()
 		switch place := fieldNamed(d, c.Attribute.Name); {
 		case c.Action == "ADD":
@@ -131,9 +147,6 @@ func (r *run) alterComposite(ctx context.Context, n *ast.AlterType) error {
 				return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" of relation \"%s\" already exists", c.Attribute.Name, d.Name)
 			}
 			err = r.addAttribute(next, &c.Attribute, c.Position())
-		case place < 0 && c.Action == "DROP" && c.IfExists:
-			r.noticeAbsent("column %q of relation %q does not exist, skipping", c.Attribute.Name, d.Name)
-			continue
 		case place < 0:
 			return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", c.Attribute.Name, d.Name)
 		case c.Action == "DROP":
@@ -157,6 +170,9 @@ func (r *run) alterComposite(ctx context.Context, n *ast.AlterType) error {
 			if err := r.requireNoFieldUses(ctx, c.Attribute.Name, "column "+c.Attribute.Name+" of composite type "+d.Name, false); err != nil {
 				return err
 			}
+		}
+		if err := r.alterTyped(ctx, tables, columnChange(c)); err != nil {
+			return err
 		}
 		if d = r.r.Types().ByOID(types.OID(d.ID)); d == nil {
 			return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
@@ -237,9 +253,16 @@ func (r *run) renameAttribute(ctx context.Context, n *ast.RenameAttribute) error
 	case fieldNamed(d, n.To) >= 0:
 		return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" of relation \"%s\" already exists", n.To, d.Name)
 	}
+	tables, err := r.typedTables(ctx, d, n.Cascade, false)
+	if err != nil {
+		return err
+	}
 	next := d.Clone()
 	next.Fields[place].Name = n.To
 	if err := r.changeComposite(ctx, d, next); err != nil {
+		return err
+	}
+	if err := r.alterTyped(ctx, tables, &ast.RenameColumn{Pos: n.Pos, From: n.From, To: n.To}); err != nil {
 		return err
 	}
 	return r.requireNoFieldUses(ctx, n.From, "column "+n.From+" of composite type "+d.Name, true)

@@ -122,16 +122,12 @@ func (b *builder) addIndex(ctx context.Context, n *ast.CreateIndex) error {
 
 // createTableAs is CREATE TABLE … AS: a table of the query's columns, then INSERT … SELECT.
 func (r *run) createTableAs(ctx context.Context, n *ast.CreateTable, b *builder) (string, error) {
-	if n.AsQuery.With.Modifies() {
-		return "", pgerror.Unsupported("CREATE TABLE … AS of a query with a data-modifying WITH", "Create the table first, then insert into it.").
-			At(n.AsQuery.With.Position())
-	}
 	cols, err := r.queryColumns(ctx, n.AsQuery)
 	if err != nil {
 		return "", err
 	}
 	if len(n.AsColumns) > len(cols) {
-		return "", pgerror.New(pgerror.SyntaxError, "too many column names were specified").At(n.Position())
+		return "", pgerror.New(pgerror.SyntaxError, "too many column names were specified")
 	}
 	for i, c := range cols {
 		name := c.Name
@@ -152,8 +148,12 @@ func (r *run) createTableAs(ctx context.Context, n *ast.CreateTable, b *builder)
 	if n.WithNoData {
 		return "CREATE TABLE AS", nil
 	}
-	_, rows, err := r.Exec(ctx, Execution{Txn: r.txn, Resolver: r.r, Statement: &ast.Insert{
-		Table: ast.TableName{Schema: b.t.Schema, Name: b.t.Name}, Query: n.AsQuery,
+	query, with := *n.AsQuery, (*ast.With)(nil)
+	if query.With.Modifies() { // It is at the top of a statement.
+		with, query.With = query.With, nil
+	}
+	_, rows, err := r.Exec(ctx, Execution{Txn: r.txn, Resolver: r.r, Guard: r.guard, Params: r.Params, Statement: &ast.Insert{
+		With: with, Table: ast.TableName{Schema: b.t.Schema, Name: b.t.Name}, Query: &query,
 	}})
 	if err != nil {
 		return "", err

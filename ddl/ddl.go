@@ -55,6 +55,8 @@ type Deps struct {
 	Report Reporter
 	// Exec runs a statement that has a plan, such as the INSERT … SELECT of CREATE TABLE AS. It returns the rows of a query, and the number of rows.
 	Exec func(ctx context.Context, e Execution) (result []types.Row, rows int64, err error)
+	// Params are the values of the parameters in the query of CREATE TABLE AS.
+	Params Params
 	// CreateRange places a new table in a separate range; nil: it stays in the range of its keys.
 	CreateRange func(ctx context.Context, span kv.Span) error
 	// OneTransaction: a transaction commits in one step however large it is, since its store is in this process. Indexes

@@ -132,6 +132,8 @@ type dropping struct {
 	rows []rowTypeUses
 	// others describes what has been dropped already.
 	others []string
+	// quiet: the statement's notice has been sent.
+	quiet bool
 	// changing is the descriptor that the statement is about to give a table: the table's observers are dropped from it. nil: none.
 	changing *catalog.TableDescriptor
 }
@@ -362,7 +364,9 @@ func (d *dropping) execute(ctx context.Context) error {
 			return err
 		}
 	}
-	d.r.noticeCascade(others)
+	if !d.quiet {
+		d.r.noticeCascade(others)
+	}
 	if err := d.r.dropFound(ctx, d.routines); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/ast"
@@ -78,6 +79,7 @@ func (r *run) droppedType(ctx context.Context, written *ast.TypeName, ifExists b
 // typeDropping is what dropping a type drops with it.
 type typeDropping struct {
 	columns []columnUse
+	tables  []typedTable
 	others  []typeUses
 	domains []domainUse
 	fields  []fieldUse
@@ -130,6 +132,9 @@ func (r *run) usesOf(ctx context.Context, d *catalog.TypeDescriptor) (*typeDropp
 	found := &typeDropping{routines: r.routinesWith(d), names: r.routineSignature, what: "DROP TYPE … CASCADE"}
 	var err error
 	if found.columns, err = r.columnsOf(ctx, d); err != nil {
+		return nil, err
+	}
+	if found.tables, err = r.typedTablesOf(ctx, d); err != nil {
 		return nil, err
 	}
 	if err := r.addRelationUses(ctx, found, typeDependency(d)); err != nil {
@@ -208,6 +213,17 @@ func (f *typeDropping) describe(dependsOn func(array bool) string) (lines []stri
 	}
 	for _, u := range f.columns {
 		add("column "+u.column.Name+" of table "+u.table.Name, u.column.Type.IsArray(), u.table.ID)
+	}
+	for _, u := range f.tables {
+		within := u.lines
+		if dependsOn == nil {
+			within = nil
+			for _, line := range u.lines {
+				what, _, _ := strings.Cut(line, " depends on ")
+				within = append(within, what)
+			}
+		}
+		add("table "+u.table.Name, false, u.table.ID, within...)
 	}
 	for _, u := range f.fields {
 		add("column "+u.field.Name+" of composite type "+builtin.TypeName(u.typ.Type()), u.array, u.typ.ID)
@@ -289,6 +305,11 @@ func (r *run) dropDependents(ctx context.Context, found *typeDropping) error {
 	if err := r.dropFound(ctx, found.routines); err != nil {
 		return err
 	}
+	for _, u := range found.tables {
+		if err := r.dropWithDependents(ctx, u.table.ID); err != nil {
+			return err
+		}
+	}
 	for _, u := range found.others {
 		if err := r.dropUses(ctx, u); err != nil {
 			return err
@@ -319,6 +340,18 @@ func (r *run) dropDependents(ctx context.Context, found *typeDropping) error {
 		}
 	}
 	return nil
+}
+
+// dropWithDependents drops a relation that depends on a type which is dropped, and what depends on it.
+func (r *run) dropWithDependents(ctx context.Context, relation uint64) error {
+	now, err := r.r.RelationByID(ctx, relation)
+	if err != nil || now == nil {
+		return err
+	}
+	dropping := newDropping(r)
+	dropping.addTarget(now)
+	dropping.quiet = true
+	return dropping.run(ctx, true)
 }
 
 // dropColumnNumber drops a column of a table with all that depends on it, if the table still has it.
@@ -390,9 +423,7 @@ func (r *run) dropUses(ctx context.Context, u typeUses) error {
 		return err
 	}
 	if now.HasQuery() {
-		dropping := newDropping(r)
-		dropping.addTarget(now)
-		return dropping.run(ctx, true)
+		return r.dropWithDependents(ctx, now.ID)
 	}
 	next := now.Clone()
 	var observers []uint64
@@ -458,6 +489,7 @@ func (r *run) schemaType(ctx context.Context, d *catalog.TypeDescriptor, schema 
 		return nil, err
 	}
 	found.columns = slices.DeleteFunc(found.columns, func(u columnUse) bool { return u.table.Schema == schema })
+	found.tables = slices.DeleteFunc(found.tables, func(u typedTable) bool { return u.table.Schema == schema })
 	found.others = slices.DeleteFunc(found.others, func(u typeUses) bool { return u.relation.Schema == schema })
 	found.routines = slices.DeleteFunc(found.routines, func(d *catalog.RoutineDescriptor) bool { return d.Schema == schema })
 	lines := []string{"type " + builtin.TypeName(d.Type()) + " depends on schema " + schema}

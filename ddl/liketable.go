@@ -27,6 +27,9 @@ var likeOptions = []string{"COMMENTS", "COMPRESSION", "CONSTRAINTS", "DEFAULTS",
 
 // addElements adds the columns of CREATE TABLE, those of LIKE included, in the order in which they are written.
 func (b *builder) addElements(ctx context.Context, n *ast.CreateTable) (likes []likeSource, err error) {
+	if n.OfType != nil {
+		return nil, b.addTypedColumns(ctx, n)
+	}
 	if len(n.Likes) == 0 {
 		for i := range n.Columns {
 			if err := b.addColumn(ctx, &n.Columns[i]); err != nil {

@@ -29,6 +29,16 @@ type Execution struct {
 	// As is the role that the statement runs as; 0: the session's.
 	As        uint32
 	Statement ast.Statement
+	// Guard takes the tables that the statement changes; nil: they are those of the schema change.
+	Guard *catalog.Guard
+	// Params are the values of its parameters.
+	Params Params
+}
+
+// Params are the values of a statement's parameters.
+type Params struct {
+	Types  []types.Type
+	Values types.Row
 }
 
 func (r *run) createMaterializedView(ctx context.Context, n *ast.CreateMaterializedView) (string, error) {

@@ -251,6 +251,9 @@ func (r *run) attachPartition(ctx context.Context, parent *catalog.TableDescript
 	if !parent.IsPartitioned() {
 		return pgerror.New(invalidObjectDefinition, "table %q is not partitioned", parent.Name)
 	}
+	if t.OfType != 0 {
+		return pgerror.New(pgerror.WrongObjectType, "cannot attach a typed table as partition")
+	}
 	if err := r.attachable(ctx, t, parent); err != nil {
 		return err
 	}

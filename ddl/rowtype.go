@@ -114,7 +114,7 @@ func (d *dropping) addRowTypeUses(ctx context.Context) error {
 // dropRowTypeUses drops what depends on the row types, and returns what is dropped then as run found it.
 func (d *dropping) dropRowTypeUses(ctx context.Context) (*dropping, error) {
 	rest := newDropping(d.r)
-	rest.others = d.others
+	rest.others, rest.quiet = d.others, d.quiet
 	for _, u := range d.rows {
 		rest.others = append(rest.others, u.uses.describe(nil)...)
 		if err := d.r.dropDependents(ctx, u.uses); err != nil {

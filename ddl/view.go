@@ -273,11 +273,11 @@ func (r *run) queryColumns(ctx context.Context, q *ast.Query) ([]planner.Column,
 	if x := q.AsOf(); x != nil {
 		return nil, pgerror.Unsupported("AS OF SYSTEM TIME in a view", "Give it to the query of the view.").At(int(x.Position()))
 	}
-	plan, err := planner.Build(ctx, q, r.r, r.Env, planner.Options{NoSlots: true})
+	plan, err := planner.Build(ctx, q, r.r, r.Env, planner.Options{NoSlots: true, ParamTypes: r.Params.Types})
 	if err != nil {
 		return nil, err
 	}
-	if len(plan.ParamTypes) > 0 {
+	if len(plan.ParamTypes) > len(r.Params.Types) {
 		return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $1")
 	}
 	return plan.Root.Columns(), nil

@@ -28,6 +28,7 @@ type schemaCommands struct {
 	backends *backends
 
 	procedural *procedural
+	prepared   *preparedCommands
 
 	within *newSchema // whose elements are being created; nil: none is
 
@@ -53,7 +54,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 		if err != nil {
 			return Tag{}, err
 		}
-		if shared = fires; fires { // The functions of triggers are a part of its transaction.
+		if shared = fires || changesRows(tree); shared { // The functions of triggers are a part of its transaction.
 			c.tx.forgetUnused()
 			c.tx.phase.on(share)
 		}
@@ -62,6 +63,12 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 		return Tag{}, err
 	}
 	deps := c.dependencies(reporter{w})
+	if n, ok := tree.(*ast.CreateTable); ok && n.AsExecute != nil {
+		var err error
+		if tree, deps.Params, err = c.prepared.createAs(ctx, n); err != nil {
+			return Tag{}, err
+		}
+	}
 	if err := c.tx.begin(ctx); err != nil {
 		return Tag{}, err
 	}
@@ -95,6 +102,12 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 	}
 	c.deps.Metrics.Statements.ddl.Inc()
 	return verb(tag), nil
+}
+
+// changesRows reports whether a statement is CREATE TABLE AS of a query whose WITH changes rows: it has all that belongs to a transaction which does.
+func changesRows(tree ast.Statement) bool {
+	n, ok := tree.(*ast.CreateTable)
+	return ok && n.AsQuery != nil && n.AsQuery.With.Modifies()
 }
 
 // dependencies are those of a statement that runs alone.
@@ -256,16 +269,21 @@ func (c *schemaCommands) execute(ctx context.Context, e ddl.Execution) ([]types.
 	if under == nil {
 		under = e.Resolver
 	}
-	plan, err := c.plans.buildWith(ctx, e.Statement, under, planner.Options{NoSlots: true})
+	plan, err := c.plans.buildWith(ctx, e.Statement, under, planner.Options{NoSlots: true, ParamTypes: e.Params.Types, Params: e.Params.Values})
 	if err != nil {
 		return nil, 0, err
+	}
+	if e.Guard != nil {
+		for _, table := range plan.Writes {
+			e.Guard.Writes(table, 0)
+		}
 	}
 	own, schema := c.tx.txn, c.tx.resolver
 	c.tx.txn, c.tx.resolver = e.Txn, e.Resolver
 	defer func() { c.tx.txn, c.tx.resolver = own, schema }()
 	collected := &rowCollector{discard: !plan.Returns}
 	// The schema cannot change in between, since it is being changed, so the guard need not know.
-	tag, err := c.runner.executePlan(ctx, &run{plan: plan, unguarded: true, keeps: true}, collected)
+	tag, err := c.runner.executePlan(ctx, &run{plan: plan, params: e.Params.Values, unguarded: true, keeps: true}, collected)
 	return collected.rows, tag.Rows, err
 }
 

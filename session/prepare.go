@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"github.com/percodb/percodb/ddl"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
@@ -69,9 +70,8 @@ func (c *preparedCommands) execute(ctx context.Context, n *ast.Execute, q reques
 	if err := c.plans.validate(ctx, p, false); err != nil {
 		return err
 	}
-	if len(n.Args) != len(p.params) {
-		e := pgerror.New(pgerror.SyntaxError, "wrong number of parameters for prepared statement %q", n.Name)
-		return e.WithDetail("Expected %d parameters but got %d.", len(p.params), len(n.Args))
+	if err := requireArguments(n, p); err != nil {
+		return err
 	}
 	if p.plan == nil {
 		return c.runner.execute(ctx, &run{planned: true, tree: p.tree, formats: q.formats, announce: q.simple, completes: true, byExecute: true}, q.w)
@@ -88,6 +88,40 @@ func (c *preparedCommands) execute(ctx context.Context, n *ast.Execute, q reques
 		r.policy = alone
 	}
 	return c.runner.execute(ctx, r, q.w)
+}
+
+func requireArguments(n *ast.Execute, p *prepared) error {
+	if len(n.Args) == len(p.params) {
+		return nil
+	}
+	return pgerror.New(pgerror.SyntaxError, "wrong number of parameters for prepared statement %q", n.Name).
+		WithDetail("Expected %d parameters but got %d.", len(p.params), len(n.Args))
+}
+
+// createAs returns CREATE TABLE … AS EXECUTE as CREATE TABLE … AS of the prepared query, and the values of its parameters.
+func (c *preparedCommands) createAs(ctx context.Context, n *ast.CreateTable) (*ast.CreateTable, ddl.Params, error) {
+	p, err := c.statements.find(n.AsExecute.Name)
+	if err != nil {
+		return nil, ddl.Params{}, err
+	}
+	if err := c.plans.validate(ctx, p, false); err != nil {
+		return nil, ddl.Params{}, err
+	}
+	tree, err := sql.ParseStatement(p.statement.Text)
+	if err != nil {
+		return nil, ddl.Params{}, err
+	}
+	query, ok := tree.(*ast.Query)
+	if !ok {
+		return nil, ddl.Params{}, pgerror.New(pgerror.WrongObjectType, "prepared statement is not a SELECT")
+	}
+	if err := requireArguments(n.AsExecute, p); err != nil {
+		return nil, ddl.Params{}, err
+	}
+	values, err := c.evalArguments(ctx, n.AsExecute.Args, p.params)
+	as := *n
+	as.AsQuery = query
+	return &as, ddl.Params{Types: p.params, Values: values}, err
 }
 
 // deallocate is DEALLOCATE.

@@ -343,7 +343,7 @@ func (s *Session) connect(ctx context.Context) {
 		observers: observerCommands{deps: deps, tx: tx, plans: &s.plans, runner: &s.runner},
 		schema: schemaCommands{
 			deps: deps, log: s.log, tx: tx, portals: &s.portals, plans: &s.plans, runner: &s.runner, settings: s.settings, env: env,
-			acting: &s.acting, procedural: &s.commands.procedural, identity: &s.identity, backends: &s.info.backends,
+			acting: &s.acting, procedural: &s.commands.procedural, prepared: &s.commands.prepared, identity: &s.identity, backends: &s.info.backends,
 		},
 	}
 	s.commands.audit = &s.audit

@@ -464,10 +464,8 @@ func (p *parser) relationCommand(c *ast.TableCommand) ast.AlterCommand {
 		inheritance()
 		return other("NO INHERIT")
 	case p.acceptWord(kw.Of):
-		inheritance()
 		return other("OF")
 	case p.acceptWords(kw.Not, kw.Of):
-		inheritance()
 		c.Action = "NOT OF"
 		return c
 	case p.acceptWords(kw.Attach, kw.Partition):

@@ -14,7 +14,6 @@ func (p *parser) createTable(pos ast.Pos, persistence ast.Persistence) ast.State
 	p.relation = c.Name.Name
 	switch {
 	case p.isWord(kw.Of):
-		p.notYet(p.here(), "CREATE TABLE … OF", "Name the columns.")
 		p.advance()
 		typ := ast.TypeName{Pos: p.here(), Name: p.path()}
 		c.OfType = &typ
@@ -42,7 +41,6 @@ func (p *parser) createTable(pos ast.Pos, persistence ast.Persistence) ast.State
 func (p *parser) createTableAs(c *ast.CreateTable) {
 	p.expectWord(kw.As)
 	if pos := p.here(); p.acceptWord(kw.Execute) {
-		p.notYet(pos, "CREATE TABLE … AS EXECUTE", "Write the query itself.")
 		if st, ok := p.execute(pos).(*ast.Execute); ok {
 			c.AsExecute = st
 		}

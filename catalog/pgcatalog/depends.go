@@ -184,6 +184,9 @@ func (d *dependencies) relation(t *catalog.TableDescriptor) error {
 			return err
 		}
 	}
+	if err := d.on(self, object{class: classPgType, id: uint32(t.OfType)}, dependsNormal); err != nil {
+		return err
+	}
 	if t.IsPartition() {
 		if err := d.on(self, object{classPgClass, uint32(t.PartitionOf.Parent), 0}, dependsAuto); err != nil {
 			return err

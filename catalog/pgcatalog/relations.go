@@ -211,7 +211,7 @@ func classRows(s *scan) error {
 			return err
 		}
 		err = s.emit(
-			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"reltype", oid(uint32(row))}, col{"relowner", oid(t.OwnerOID())},
+			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"reltype", oid(uint32(row))}, col{"reloftype", oid(uint32(t.OfType))}, col{"relowner", oid(t.OwnerOID())},
 			col{"relam", num(method)}, col{"relfilenode", oid(fileOf(kind, t))}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
 			col{"relacl", s.relationACL(t)}, col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter(persistence(t))}, col{"relkind", letter(kind)},
 			col{"relnatts", num(attributeCount(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v' || kind == 'm')},

@@ -114,8 +114,13 @@ func infoTableRows(s *scan) error {
 		if err != nil {
 			return err
 		}
-		return s.emit(col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
-			col{"table_type", text(kind)}, col{"is_insertable_into", yesNo(updates.Allow(catalog.CanInsert))}, col{"is_typed", yesNo(false)})
+		row := []col{{"table_catalog", text(s.database())}, {"table_schema", text(t.Schema)}, {"table_name", text(t.Name)},
+			{"table_type", text(kind)}, {"is_insertable_into", yesNo(updates.Allow(catalog.CanInsert))}}
+		d := s.Types().ByOID(types.OID(t.OfType))
+		if d != nil {
+			row = append(row, s.named("user_defined_type", d.Schema, d.Name)...)
+		}
+		return s.emit(append(row, col{"is_typed", yesNo(d != nil)})...)
 	})
 }
 
