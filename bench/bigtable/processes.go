@@ -121,7 +121,8 @@ type Outage struct {
 }
 
 // outage kills a process, not the coordinator, that has locked a row, and waits for the row in another, while a third serves other rows.
-func (o *Options) outage(ctx context.Context, d *deployment) (out Outage, err error) {
+func (o *Options) outage(ctx context.Context, d *deployment) (out *Outage, err error) {
+	out = &Outage{}
 	victim, heir, other := d.sqls[1], d.sqls[2], d.sqls[0]
 	conn, err := heir.connect(ctx)
 	if err != nil {

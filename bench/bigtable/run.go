@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,6 +26,7 @@ type Options struct {
 	Binary  string        // of percodb
 	Ops     int           // operations of each count; 0: 50
 	TurnFor time.Duration // of each turn of figure 8 and of each number of processes; 0: 5 s
+	Parts   []string      // of Parts; none: all
 	Notice  func(string)
 }
 
@@ -45,8 +47,19 @@ type Result struct {
 	Requests  []Requests  `json:"requests"`
 	Figure8   []Ratio     `json:"figure_8"`
 	Processes []Processes `json:"processes"`
-	Outage    Outage      `json:"outage"`
+	Outage    *Outage     `json:"outage,omitempty"`
 }
+
+// The parts of a run.
+const (
+	PartRequests  = "requests"
+	PartFigure8   = "figure8"
+	PartProcesses = "processes"
+	PartOutage    = "outage"
+)
+
+// Parts are all parts, in their order.
+var Parts = []string{PartRequests, PartFigure8, PartProcesses, PartOutage}
 
 // Run measures.
 func Run(ctx context.Context, o Options) (*Result, error) {
@@ -57,17 +70,23 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		do   func(context.Context, *deployment) error
 		sqls int
 	}{
-		{"requests", func(ctx context.Context, d *deployment) (err error) {
+		{PartRequests, func(ctx context.Context, d *deployment) (err error) {
 			res.Requests, err = o.requests(ctx, d)
 			return err
 		}, 2},
-		{"figure 8", func(ctx context.Context, d *deployment) (err error) { res.Figure8, err = o.figure8(ctx, d); return err }, 0},
-		{"1, 2 and 4 SQL processes", func(ctx context.Context, d *deployment) (err error) {
+		{PartFigure8, func(ctx context.Context, d *deployment) (err error) { res.Figure8, err = o.figure8(ctx, d); return err }, 0},
+		{PartProcesses, func(ctx context.Context, d *deployment) (err error) {
 			res.Processes, err = o.processes(ctx, d)
 			return err
 		}, 5},
-		{"an outage", func(ctx context.Context, d *deployment) (err error) { res.Outage, err = o.outage(ctx, d); return err }, 3},
+		{PartOutage, func(ctx context.Context, d *deployment) (err error) {
+			res.Outage, err = o.outage(ctx, d)
+			return err
+		}, 3},
 	} {
+		if len(o.Parts) > 0 && !slices.Contains(o.Parts, part.name) {
+			continue
+		}
 		o.Notice(part.name)
 		d, err := deploy(ctx, o.Binary, part.sqls)
 		if err == nil {
@@ -175,22 +194,33 @@ func execAll(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 	return nil
 }
 
-// Tables returns the figures as tables.
-func (r *Result) Tables() []report.Table {
-	requests := report.Table{Title: "requests to Bigtable", Header: []string{"what", "ReadRows", "CheckAndMutateRow", "MutateRow(s)", "rows read", "conditions that failed"}}
-	for _, q := range r.Requests {
-		requests.Rows = append(requests.Rows, []string{q.What, fmt.Sprintf("%.2f", q.Reads), fmt.Sprintf("%.2f", q.Conditional), fmt.Sprintf("%.2f", q.Unconditional),
-			fmt.Sprintf("%.2f", q.Rows), fmt.Sprintf("%.2f", q.Failed)})
+// Tables returns the figures as tables, of the parts that were measured.
+func (r *Result) Tables() (tables []report.Table) {
+	if len(r.Requests) > 0 {
+		t := report.Table{Title: "requests to Bigtable", Header: []string{"what", "ReadRows", "CheckAndMutateRow", "MutateRow(s)", "rows read", "conditions that failed"}}
+		for _, q := range r.Requests {
+			t.Rows = append(t.Rows, []string{q.What, fmt.Sprintf("%.2f", q.Reads), fmt.Sprintf("%.2f", q.Conditional), fmt.Sprintf("%.2f", q.Unconditional),
+				fmt.Sprintf("%.2f", q.Rows), fmt.Sprintf("%.2f", q.Failed)})
+		}
+		tables = append(tables, t)
 	}
-	ratios := report.Table{Title: "figure 8 of the paper", Header: []string{"operation", "raw/s", "percodb/s", "ratio", "paper"}}
-	for _, f := range r.Figure8 {
-		ratios.Rows = append(ratios.Rows, []string{f.Operation, fmt.Sprintf("%.0f", f.Raw), fmt.Sprintf("%.0f", f.Percodb), fmt.Sprintf("%.2f", f.Percodb/f.Raw), fmt.Sprintf("%.2f", f.Paper)})
+	if len(r.Figure8) > 0 {
+		t := report.Table{Title: "figure 8 of the paper", Header: []string{"operation", "raw/s", "percodb/s", "ratio", "paper"}}
+		for _, f := range r.Figure8 {
+			t.Rows = append(t.Rows, []string{f.Operation, fmt.Sprintf("%.0f", f.Raw), fmt.Sprintf("%.0f", f.Percodb), fmt.Sprintf("%.2f", f.Percodb/f.Raw), fmt.Sprintf("%.2f", f.Paper)})
+		}
+		tables = append(tables, t)
 	}
-	processes := report.Table{Title: "SQL processes over one emulator", Header: []string{"processes", "transactions", "CPU of percodb, µs a transaction"}}
-	for _, p := range r.Processes {
-		processes.Rows = append(processes.Rows, []string{fmt.Sprint(p.Number), fmt.Sprint(p.Transactions), fmt.Sprintf("%.0f", p.CPUMicros)})
+	if len(r.Processes) > 0 {
+		t := report.Table{Title: "SQL processes over one emulator", Header: []string{"processes", "transactions", "CPU of percodb, µs a transaction"}}
+		for _, p := range r.Processes {
+			t.Rows = append(t.Rows, []string{fmt.Sprint(p.Number), fmt.Sprint(p.Transactions), fmt.Sprintf("%.0f", p.CPUMicros)})
+		}
+		tables = append(tables, t)
 	}
-	outage := report.Table{Title: "kill -9 of a SQL process that holds locks", Header: []string{"its lock was taken after", "statements of the others meanwhile", "their longest"},
-		Rows: [][]string{{r.Outage.Released.Round(time.Millisecond).String(), fmt.Sprint(r.Outage.Others), r.Outage.Longest.Round(time.Millisecond).String()}}}
-	return []report.Table{requests, ratios, processes, outage}
+	if o := r.Outage; o != nil {
+		tables = append(tables, report.Table{Title: "kill -9 of a SQL process that holds locks", Header: []string{"its lock was taken after", "statements of the others meanwhile", "their longest"},
+			Rows: [][]string{{o.Released.Round(time.Millisecond).String(), fmt.Sprint(o.Others), o.Longest.Round(time.Millisecond).String()}}})
+	}
+	return tables
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +24,11 @@ transactions, the Percolator paper's figure 8 over bare requests, the processor 
 ratios say something about Google's service; the rates of the emulator do not. Takes about a minute.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, part := range o.Parts {
+				if !slices.Contains(bigtable.Parts, part) {
+					return &usageError{err: fmt.Errorf("--only %s: the parts are %s", part, strings.Join(bigtable.Parts, ", "))}
+				}
+			}
 			var err error
 			if o.Binary, err = os.Executable(); err != nil {
 				return err
@@ -48,6 +56,7 @@ ratios say something about Google's service; the rates of the emulator do not. T
 	flags := cmd.Flags()
 	flags.IntVar(&o.Ops, "ops", 50, "operations of each count of requests")
 	flags.DurationVar(&o.TurnFor, "turn", 5*time.Second, "time of each measurement")
+	flags.StringSliceVar(&o.Parts, "only", nil, "parts to be measured: "+strings.Join(bigtable.Parts, ", "))
 	flags.StringVar(&file, "json", "", "file for the figures as JSON")
 	return cmd
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -126,6 +128,10 @@ func (f *engineFlags) flagUsable(name string) bool {
 	return f.engine == engineBigtable && slices.Contains([]string{"rpc-listen"}, name)
 }
 
+// emulatorGCPercent is how much the emulator's memory grows before garbage is collected: it makes much of it for every row, and
+// keeps little.
+const emulatorGCPercent = 400
+
 func bigtableEmulatorCommand() *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
@@ -139,6 +145,9 @@ func bigtableEmulatorCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !isLoopback(listen) {
 				return fmt.Errorf("--listen %s can be reached from other machines, and the emulator lets everyone in: listen on 127.0.0.1", listen)
+			}
+			if os.Getenv("GOGC") == "" {
+				debug.SetGCPercent(emulatorGCPercent)
 			}
 			emulator, err := bigtable.StartEmulator(listen)
 			if err != nil {

@@ -180,7 +180,9 @@ func mapError(ctx context.Context, err error) error {
 type requestMetrics struct {
 	byMethod                   map[string]*methodMetrics
 	rowsRead, conditionsFailed prometheus.Counter
-	all                        []prometheus.Collector
+	// Reads of rows, and bulks of changes, that have shared a request with others.
+	readsGathered, writesGathered prometheus.Counter
+	all                           []prometheus.Collector
 }
 
 type methodMetrics struct {
@@ -198,8 +200,12 @@ func newRequestMetrics() *requestMetrics {
 		rowsRead: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_rows_read_total", Help: "Rows that Bigtable has returned."}),
 		conditionsFailed: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_conditions_failed_total",
 			Help: "Conditional requests that changed nothing, since the row was not as expected."}),
+		readsGathered: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_reads_gathered_total",
+			Help: "Reads of single rows that were sent with others in one request."}),
+		writesGathered: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_commits_gathered_total",
+			Help: "Commits whose rows but the primary were sent with those of other commits in one request."}),
 	}
-	m.all = []prometheus.Collector{m.rowsRead, m.conditionsFailed}
+	m.all = []prometheus.Collector{m.rowsRead, m.conditionsFailed, m.readsGathered, m.writesGathered}
 	for _, method := range methods {
 		labels := prometheus.Labels{"method": method}
 		of := &methodMetrics{

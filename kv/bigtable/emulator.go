@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"cloud.google.com/go/bigtable/bttest"
 	"google.golang.org/grpc"
 )
@@ -12,34 +13,31 @@ import (
 // emulatorMessageBytes is the largest request that the emulator takes, as the service does.
 const emulatorMessageBytes = 256 << 20
 
-// Emulator is Google's emulator of Bigtable. Its rows are in memory, and end with it.
-type Emulator struct{ server *bttest.Server }
+// Emulator is Google's emulator of Bigtable. Its rows are in memory, and end with it. What a request does is decided by Google's code; three things
+// are changed on the way to it:
+//
+//   - It reads a row outside of the row's lock, so that a reader may miss a cell of a family that is being changed. Here changes wait for the readers
+//     under way, and readers for changes.
+//   - It answers a range by collecting and sorting all rows of the range, whatever the limit, and sends each row by itself. Here it is asked for
+//     some rows by name at a time (emulatorscan.go), and rows are sent together, as the service does.
+//   - It copies a row several times for a filter. Here the filters that percodb uses are computed from the row as it sends it (emulatorfilter.go).
+type Emulator struct {
+	server *bttest.Server
 
-// StartEmulator starts an emulator at HOST:PORT. It reads a row outside of the row's lock, so that a reader may miss a cell of a family that is being changed;
-// here changes wait for the readers under way, and readers for changes.
+	mu    sync.RWMutex
+	names rowNames
+}
+
+// StartEmulator starts an emulator at HOST:PORT.
 func StartEmulator(listen string) (*Emulator, error) {
-	var rows sync.RWMutex
-	unary := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		rows.Lock()
-		defer rows.Unlock()
-		return handler(ctx, req)
-	}
-	stream := func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		if strings.HasSuffix(info.FullMethod, "/ReadRows") {
-			rows.RLock()
-			defer rows.RUnlock()
-		} else {
-			rows.Lock()
-			defer rows.Unlock()
-		}
-		return handler(srv, ss)
-	}
-	server, err := bttest.NewServer(listen, grpc.MaxRecvMsgSize(emulatorMessageBytes), grpc.MaxSendMsgSize(emulatorMessageBytes),
-		grpc.UnaryInterceptor(unary), grpc.StreamInterceptor(stream))
+	e := &Emulator{}
+	var err error
+	e.server, err = bttest.NewServer(listen, grpc.MaxRecvMsgSize(emulatorMessageBytes), grpc.MaxSendMsgSize(emulatorMessageBytes),
+		grpc.UnaryInterceptor(e.unary), grpc.StreamInterceptor(e.stream))
 	if err != nil {
 		return nil, err
 	}
-	return &Emulator{server}, nil
+	return e, nil
 }
 
 // Addr is where the emulator listens.
@@ -47,3 +45,45 @@ func (e *Emulator) Addr() string { return e.server.Addr }
 
 // Close stops the emulator.
 func (e *Emulator) Close() { e.server.Close() }
+
+func (e *Emulator) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if change, ok := req.(*bigtablepb.CheckAndMutateRowRequest); ok {
+		decide(ctx, info.Server.(bigtablepb.BigtableServer), change)
+	}
+	res, err := handler(ctx, req)
+	e.names.note(req, err)
+	return res, err
+}
+
+func (e *Emulator) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	_, method, _ := strings.Cut(strings.TrimPrefix(info.FullMethod, "/"), "/")
+	server, ok := srv.(bigtablepb.BigtableServer)
+	if !ok {
+		return handler(srv, ss)
+	}
+	switch method {
+	case "ReadRows":
+		req := &bigtablepb.ReadRowsRequest{}
+		if err := ss.RecvMsg(req); err != nil {
+			return err
+		}
+		e.mu.RLock()
+		defer e.mu.RUnlock()
+		return e.names.read(server, req, ss)
+	case "MutateRows":
+		req := &bigtablepb.MutateRowsRequest{}
+		if err := ss.RecvMsg(req); err != nil {
+			return err
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		err := server.MutateRows(req, &grpc.GenericServerStream[bigtablepb.MutateRowsRequest, bigtablepb.MutateRowsResponse]{ServerStream: ss})
+		e.names.note(req, err)
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return handler(srv, ss)
+}

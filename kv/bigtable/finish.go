@@ -169,7 +169,7 @@ func (s *Shard) commitKnown(ctx context.Context, req *kv.CommitRequest, known []
 	for i, l := range known {
 		rows[i], changes[i] = rowKey(req.Keys[i]), finishChange(mvcc.FinishCommit, req.StartTS, req.CommitTS, l)
 	}
-	if err := s.c.bulk(ctx, rows, changes); err != nil {
+	if err := s.bulk(ctx, rows, changes); err != nil {
 		return err
 	}
 	for i, l := range known {

@@ -186,7 +186,7 @@ func (s *Shard) CollectGarbage(ctx context.Context, req *kv.CollectGarbageReques
 // collectPage visits the next rows, and returns how many there were.
 func (s *Shard) collectPage(ctx context.Context, safePoint tso.Timestamp, res *kv.CollectGarbageResponse) (n int, err error) {
 	records := bigtable.InterleaveFilters(
-		bigtable.FamilyFilter(familyWrite), bigtable.FamilyFilter(familyStatus), bigtable.FamilyFilter(familyLock))
+		wholeFamily(familyWrite), wholeFamily(familyStatus), wholeFamily(familyLock))
 	var rows []string
 	var changes []*bigtable.Mutation
 	var failed error
@@ -271,7 +271,7 @@ func (s *Shard) DropSpan(ctx context.Context, req *kv.DropSpanRequest) (dropped 
 		return false, &mvcc.InvalidRequestError{Detail: "span dropped above the safe point"}
 	}
 	needed := false
-	inUse := bigtable.InterleaveFilters(bigtable.FamilyFilter(familyLock), newerWrites(req.SafePoint), newerStatuses(req.SafePoint))
+	inUse := bigtable.InterleaveFilters(wholeFamily(familyLock), newerWrites(req.SafePoint), newerStatuses(req.SafePoint))
 	err = s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), inUse, func(bigtable.Row) bool {
 		needed = true
 		return false

@@ -54,6 +54,9 @@ func commitColumn(commitTS tso.Timestamp) string {
 
 func fenceColumn(ts tso.Timestamp) string { return string(rune(statusFence)) + inverted(ts) }
 
+// wholeFamily matches a family. A range of columns is cheaper than a filter by name, which is a regular expression.
+func wholeFamily(family string) bigtable.Filter { return bigtable.ColumnRangeFilter(family, "", "") }
+
 // column matches one column.
 func column(family, qualifier string) bigtable.Filter {
 	return bigtable.ColumnRangeFilter(family, qualifier, qualifier+"\x00")
@@ -67,7 +70,7 @@ func fenced(ts tso.Timestamp) bigtable.Filter {
 // hasPut matches a newest version that is a value.
 func hasPut() bigtable.Filter {
 	return bigtable.ChainFilters(
-		bigtable.FamilyFilter(familyWrite),
+		wholeFamily(familyWrite),
 		bigtable.CellsPerRowLimitFilter(1),
 		bigtable.ValueRangeFilter([]byte{byte(mvcc.OpPut)}, []byte{byte(mvcc.OpPut) + 1}))
 }
@@ -97,7 +100,7 @@ func (u *unchanged) violated() bigtable.Filter {
 	filters := []bigtable.Filter{newerVersions(u.version), newerStatuses(u.status), column(familyStatus, rollbackColumn(u.startTS)), fenced(u.startTS)}
 	switch u.locks {
 	case anyLock:
-		filters = append(filters, bigtable.FamilyFilter(familyLock))
+		filters = append(filters, wholeFamily(familyLock))
 	case othersOrOwnExclusive:
 		filters = append(filters, append(locksBut(u.startTS), column(familyLock, string(rune(exclusiveLock))+own))...)
 	case exclusiveOrOwnLock:
@@ -121,14 +124,17 @@ func lockIs(column string, value []byte) bigtable.Filter {
 
 // visibleAt reads a row as of a snapshot: its locks, its fence, the newest version, and the newest data, which is usually that
 // version's.
-func visibleAt(ts tso.Timestamp, values bool) bigtable.Filter {
+func visibleAt(ts tso.Timestamp, values bool) bigtable.Filter { return visibleBetween(ts, ts, values) }
+
+// visibleBetween reads a row as of the newest of several snapshots, with the fences of the oldest.
+func visibleBetween(oldest, newest tso.Timestamp, values bool) bigtable.Filter {
 	filters := []bigtable.Filter{
-		bigtable.FamilyFilter(familyLock),
-		fenced(ts),
-		bigtable.ChainFilters(bigtable.ColumnRangeFilter(familyWrite, inverted(ts), ""), bigtable.CellsPerRowLimitFilter(1)),
+		wholeFamily(familyLock),
+		fenced(oldest),
+		bigtable.ChainFilters(bigtable.ColumnRangeFilter(familyWrite, inverted(newest), ""), bigtable.CellsPerRowLimitFilter(1)),
 	}
 	if values {
-		filters = append(filters, bigtable.ChainFilters(bigtable.ColumnRangeFilter(familyData, inverted(ts), ""), bigtable.CellsPerRowLimitFilter(1)))
+		filters = append(filters, bigtable.ChainFilters(bigtable.ColumnRangeFilter(familyData, inverted(newest), ""), bigtable.CellsPerRowLimitFilter(1)))
 	}
 	return bigtable.InterleaveFilters(filters...)
 }
@@ -141,10 +147,10 @@ func dataUpTo(ts tso.Timestamp) bigtable.Filter {
 // recordsOf reads what a decision about a transaction depends on.
 func recordsOf(startTS tso.Timestamp) bigtable.Filter {
 	return bigtable.InterleaveFilters(
-		bigtable.FamilyFilter(familyLock),
+		wholeFamily(familyLock),
 		column(familyStatus, rollbackColumn(startTS)),
 		newerStatuses(startTS),
 		fenced(startTS),
 		newerWrites(startTS),
-		bigtable.ChainFilters(bigtable.FamilyFilter(familyWrite), bigtable.CellsPerRowLimitFilter(1)))
+		bigtable.ChainFilters(wholeFamily(familyWrite), bigtable.CellsPerRowLimitFilter(1)))
 }

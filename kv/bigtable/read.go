@@ -74,7 +74,7 @@ func (s *Shard) readable(ctx context.Context, ts tso.Timestamp) error {
 	return s.checkSafePoint(ts)
 }
 
-// Get implements kv.Shard. It is one request, and a second one if newer data, of a transaction that has not committed at or
+// Get implements kv.Shard. It is one request, which others may share, and a second one if newer data, of a transaction that has not committed at or
 // below the snapshot, hides the value.
 func (s *Shard) Get(ctx context.Context, ref kv.RangeRef, key []byte, opts kv.ReadOptions) ([]byte, error) {
 	if err := s.admit(ref); err != nil {
@@ -83,11 +83,11 @@ func (s *Shard) Get(ctx context.Context, ref kv.RangeRef, key []byte, opts kv.Re
 	if err := s.readable(ctx, opts.ReadTS); err != nil {
 		return nil, err
 	}
-	r, err := s.readKey(ctx, key, visibleAt(opts.ReadTS, true))
+	p, err := s.readPoint(ctx, key, opts.ReadTS)
 	if err != nil {
 		return nil, err
 	}
-	v, err := see(r, &opts)
+	v, err := see(p.record, &opts)
 	switch {
 	case err != nil:
 		return nil, err
@@ -96,6 +96,8 @@ func (s *Shard) Get(ctx context.Context, ref kv.RangeRef, key []byte, opts kv.Re
 	case v.found && v.value == nil:
 		values, err := s.hidden(ctx, []hiddenValue{{key, v.startTS}})
 		return values[0], err
+	case p.shared:
+		return bytes.Clone(v.value), nil
 	}
 	return v.value, nil
 }
@@ -299,7 +301,7 @@ func (s *Shard) Refresh(ctx context.Context, req *kv.RefreshRequest) error {
 		return err
 	}
 	var found error
-	changes := bigtable.InterleaveFilters(bigtable.FamilyFilter(familyLock), fenced(max(req.FromTS, 1)), newerWrites(req.FromTS))
+	changes := bigtable.InterleaveFilters(wholeFamily(familyLock), fenced(max(req.FromTS, 1)), newerWrites(req.FromTS))
 	spans := slices.Clone(req.Spans)
 	slices.SortFunc(spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
 	err := s.c.readRows(ctx, rowRanges(spans), changes, func(row bigtable.Row) bool {
@@ -350,7 +352,7 @@ func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.L
 	if limit <= 0 {
 		limit = math.MaxInt
 	}
-	err := s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), bigtable.FamilyFilter(familyLock), func(row bigtable.Row) bool {
+	err := s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), wholeFamily(familyLock), func(row bigtable.Row) bool {
 		r, err := parse(row)
 		if failed = err; err != nil {
 			return false

@@ -210,11 +210,11 @@ func (s *Shard) readKey(ctx context.Context, key []byte, f bigtable.Filter) (*re
 func (s *Shard) readKeys(ctx context.Context, keys [][]byte, f bigtable.Filter) ([]*record, error) {
 	found := make([]*record, len(keys))
 	at := 0
-	for start := 0; start < len(keys); start += maxReadKeys {
-		some := keys[start:min(start+maxReadKeys, len(keys))]
-		rows := make(bigtable.RowList, len(some))
-		for i, key := range some {
-			rows[i] = rowKey(key)
+	for start := 0; start < len(keys); {
+		var rows bigtable.RowList
+		for size := 0; start < len(keys) && size < maxReadBytes; start++ {
+			rows = append(rows, rowKey(keys[start]))
+			size += len(keys[start]) + 8
 		}
 		var failed error
 		err := s.c.readRows(ctx, rows, f, func(row bigtable.Row) bool {
@@ -236,5 +236,5 @@ func (s *Shard) readKeys(ctx context.Context, keys [][]byte, f bigtable.Filter) 
 	return found, nil
 }
 
-// maxReadKeys bounds the keys of one request.
-const maxReadKeys = 10_000
+// maxReadBytes bounds the keys of one request, which may have 512 KB with its filter.
+const maxReadBytes = 400 << 10

@@ -139,7 +139,7 @@ func probe(ctx context.Context, opts Options, created error) error {
 	}
 	change := bigtable.NewMutation()
 	change.DeleteCellsInColumn(familyMeta, columnValue)
-	err = c.table.Apply(ctx, row, bigtable.NewCondMutation(bigtable.FamilyFilter(familyMeta), change, nil))
+	err = c.table.Apply(ctx, row, bigtable.NewCondMutation(wholeFamily(familyMeta), change, nil))
 	switch status.Code(err) {
 	case codes.OK:
 		return nil

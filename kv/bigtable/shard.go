@@ -44,6 +44,8 @@ type Shard struct {
 	closed atomic.Bool
 	ended  chan struct{} // is closed by Close
 	fence  fenceCache
+	reads  gatherer[pointRead]
+	writes gatherer[bulkWrite]
 
 	rowBytes int // maxRowBytes, less in tests
 }
@@ -61,6 +63,8 @@ type ShardOptions struct {
 func NewShard(ctx context.Context, c *Client, opts ShardOptions) (*Shard, error) {
 	s := &Shard{c: c, opts: opts, run: rand.Uint64(), ended: make(chan struct{}), rowBytes: maxRowBytes}
 	s.issued.oracle = opts.Oracle
+	s.reads = gatherer[pointRead]{atOnce: readsAtOnce, most: mostGathered, send: s.readPoints}
+	s.writes = gatherer[bulkWrite]{atOnce: bulksAtOnce, most: mostBulkWrites, send: c.writeBulks}
 	if _, err := s.issued.refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -143,11 +147,11 @@ func (s *Shard) checkRowSize(ctx context.Context, m *mvcc.Mutation) error {
 	if len(m.Value) < largeValueBytes {
 		return nil
 	}
-	row, err := s.c.readRow(ctx, rowKey(m.Key), bigtable.ChainFilters(bigtable.FamilyFilter(familyData), bigtable.StripValueFilter()))
+	row, err := s.c.readRow(ctx, rowKey(m.Key), bigtable.ChainFilters(wholeFamily(familyData), bigtable.StripValueFilter()))
 	if err != nil || (len(row[familyData])+1)*maxCellBytes <= s.rowBytes {
 		return err
 	}
-	if row, err = s.c.readRow(ctx, rowKey(m.Key), bigtable.FamilyFilter(familyData)); err != nil {
+	if row, err = s.c.readRow(ctx, rowKey(m.Key), wholeFamily(familyData)); err != nil {
 		return err
 	}
 	size := len(m.Value)

@@ -1,0 +1,209 @@
+package bigtable
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+)
+
+// The emulator copies a row, with all its versions, for every filter and part of a filter, and computes conditions likewise. Here it is asked for the row as
+// it is, and the filter is computed from its cells. Filters that are malformed, or that percodb does not use, are left to the emulator.
+
+// cellsOfRow are the cells of a row in the order in which they are sent: by family, column, and descending timestamp.
+type cellsOfRow []*bigtablepb.ReadRowsResponse_CellChunk
+
+// filtered are the places in a row of the cells that passed a filter, ascending; a cell that passed two branches is there twice.
+type filtered struct {
+	at       []int
+	stripped bool // without values
+}
+
+// computable reports whether a filter is computed here.
+func computable(f *bigtablepb.RowFilter) bool {
+	switch f := f.GetFilter().(type) {
+	case nil:
+		return f == nil
+	case *bigtablepb.RowFilter_PassAllFilter:
+		return f.PassAllFilter
+	case *bigtablepb.RowFilter_BlockAllFilter:
+		return f.BlockAllFilter
+	case *bigtablepb.RowFilter_Chain_:
+		return allComputable(f.Chain.GetFilters())
+	case *bigtablepb.RowFilter_Interleave_:
+		// Whether a cell has a value is known for a whole filter, not by branch.
+		return allComputable(f.Interleave.GetFilters()) && !slices.ContainsFunc(f.Interleave.Filters, strips)
+	case *bigtablepb.RowFilter_CellsPerRowLimitFilter:
+		return f.CellsPerRowLimitFilter > 0
+	case *bigtablepb.RowFilter_ColumnRangeFilter, *bigtablepb.RowFilter_ValueRangeFilter, *bigtablepb.RowFilter_StripValueTransformer:
+		return true
+	}
+	return false
+}
+
+func allComputable(filters []*bigtablepb.RowFilter) bool {
+	return len(filters) >= 2 && !slices.ContainsFunc(filters, func(f *bigtablepb.RowFilter) bool { return !computable(f) })
+}
+
+func strips(f *bigtablepb.RowFilter) bool {
+	switch f := f.GetFilter().(type) {
+	case *bigtablepb.RowFilter_StripValueTransformer:
+		return true
+	case *bigtablepb.RowFilter_Chain_:
+		return slices.ContainsFunc(f.Chain.Filters, strips)
+	}
+	return false
+}
+
+// all is a row before any filter.
+func (row cellsOfRow) all() filtered {
+	at := make([]int, len(row))
+	for i := range at {
+		at[i] = i
+	}
+	return filtered{at: at}
+}
+
+// filter computes a filter that is computable. It keeps in.
+func (row cellsOfRow) filter(f *bigtablepb.RowFilter, in filtered) filtered {
+	switch f := f.GetFilter().(type) {
+	case *bigtablepb.RowFilter_BlockAllFilter:
+		return filtered{}
+	case *bigtablepb.RowFilter_Chain_:
+		for _, next := range f.Chain.Filters {
+			in = row.filter(next, in)
+		}
+	case *bigtablepb.RowFilter_Interleave_:
+		out := filtered{stripped: in.stripped}
+		for _, branch := range f.Interleave.Filters {
+			out.at = append(out.at, row.filter(branch, in).at...)
+		}
+		slices.Sort(out.at)
+		return out
+	case *bigtablepb.RowFilter_CellsPerRowLimitFilter:
+		in.at = in.at[:min(len(in.at), int(f.CellsPerRowLimitFilter))]
+	case *bigtablepb.RowFilter_StripValueTransformer:
+		in.stripped = true
+	case *bigtablepb.RowFilter_ColumnRangeFilter:
+		return row.where(in, func(c *bigtablepb.ReadRowsResponse_CellChunk) bool { return inColumnRange(f.ColumnRangeFilter, c) })
+	case *bigtablepb.RowFilter_ValueRangeFilter:
+		return row.where(in, func(c *bigtablepb.ReadRowsResponse_CellChunk) bool {
+			return !in.stripped && inValueRange(f.ValueRangeFilter, c.Value) || in.stripped && inValueRange(f.ValueRangeFilter, nil)
+		})
+	}
+	return in
+}
+
+func (row cellsOfRow) where(in filtered, passes func(*bigtablepb.ReadRowsResponse_CellChunk) bool) filtered {
+	out := filtered{stripped: in.stripped}
+	for _, i := range in.at {
+		if passes(row[i]) {
+			out.at = append(out.at, i)
+		}
+	}
+	return out
+}
+
+func inColumnRange(r *bigtablepb.ColumnRange, c *bigtablepb.ReadRowsResponse_CellChunk) bool {
+	if c.FamilyName.GetValue() != r.FamilyName {
+		return false
+	}
+	column := c.Qualifier.GetValue()
+	switch start := r.StartQualifier.(type) {
+	case *bigtablepb.ColumnRange_StartQualifierClosed:
+		if bytes.Compare(column, start.StartQualifierClosed) < 0 {
+			return false
+		}
+	case *bigtablepb.ColumnRange_StartQualifierOpen:
+		if bytes.Compare(column, start.StartQualifierOpen) <= 0 {
+			return false
+		}
+	}
+	switch end := r.EndQualifier.(type) {
+	case *bigtablepb.ColumnRange_EndQualifierClosed:
+		return bytes.Compare(column, end.EndQualifierClosed) <= 0
+	case *bigtablepb.ColumnRange_EndQualifierOpen:
+		return bytes.Compare(column, end.EndQualifierOpen) < 0
+	}
+	return true
+}
+
+func inValueRange(r *bigtablepb.ValueRange, value []byte) bool {
+	switch start := r.StartValue.(type) {
+	case *bigtablepb.ValueRange_StartValueClosed:
+		if bytes.Compare(value, start.StartValueClosed) < 0 {
+			return false
+		}
+	case *bigtablepb.ValueRange_StartValueOpen:
+		if bytes.Compare(value, start.StartValueOpen) <= 0 {
+			return false
+		}
+	}
+	switch end := r.EndValue.(type) {
+	case *bigtablepb.ValueRange_EndValueClosed:
+		return bytes.Compare(value, end.EndValueClosed) <= 0
+	case *bigtablepb.ValueRange_EndValueOpen:
+		return bytes.Compare(value, end.EndValueOpen) < 0
+	}
+	return true
+}
+
+// sent are the cells that pass a filter, as they are sent.
+func (row cellsOfRow) sent(f *bigtablepb.RowFilter) cellsOfRow {
+	if f == nil {
+		return row
+	}
+	passed := row.filter(f, row.all())
+	cells := make(cellsOfRow, len(passed.at))
+	for i, at := range passed.at {
+		cells[i] = row[at]
+		last, twice := i == len(passed.at)-1, i > 0 && passed.at[i-1] == at
+		if passed.stripped || twice || last != (cells[i].RowStatus != nil) {
+			c := &bigtablepb.ReadRowsResponse_CellChunk{RowKey: row[at].RowKey, FamilyName: row[at].FamilyName, Qualifier: row[at].Qualifier,
+				TimestampMicros: row[at].TimestampMicros}
+			if !passed.stripped {
+				c.Value = row[at].Value
+			}
+			if last {
+				c.RowStatus = &bigtablepb.ReadRowsResponse_CellChunk_CommitRow{CommitRow: true}
+			}
+			cells[i] = c
+		}
+	}
+	return cells
+}
+
+// decide computes the condition of a request, and leaves one in its place that has the same result.
+func decide(ctx context.Context, server bigtablepb.BigtableServer, req *bigtablepb.CheckAndMutateRowRequest) {
+	if req.PredicateFilter == nil || !computable(req.PredicateFilter) {
+		return
+	}
+	row := &rowReader{ctx: ctx}
+	read := &bigtablepb.ReadRowsRequest{TableName: req.TableName, Rows: &bigtablepb.RowSet{RowKeys: [][]byte{req.RowKey}}}
+	if err := server.ReadRows(read, row); err != nil {
+		return // The emulator will say the same.
+	}
+	outcome := &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_BlockAllFilter{BlockAllFilter: true}}
+	if len(row.cells.filter(req.PredicateFilter, row.cells.all()).at) > 0 {
+		outcome.Filter = &bigtablepb.RowFilter_PassAllFilter{PassAllFilter: true}
+	}
+	req.PredicateFilter = outcome
+}
+
+// rowReader receives one row.
+type rowReader struct {
+	grpc.ServerStream
+	ctx   context.Context
+	cells cellsOfRow
+}
+
+// Context implements grpc.ServerStream.
+func (r *rowReader) Context() context.Context { return r.ctx }
+
+// Send implements bigtablepb.Bigtable_ReadRowsServer.
+func (r *rowReader) Send(res *bigtablepb.ReadRowsResponse) error {
+	r.cells = append(r.cells, res.Chunks...)
+	return nil
+}
