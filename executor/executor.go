@@ -26,6 +26,8 @@ type Txn interface {
 	BeginLocking()
 	// AsideNow is percolator.Txn's.
 	AsideNow(ctx context.Context, f func(r percolator.Reader) error) error
+	// ExistsAtCommit is percolator.Txn's.
+	ExistsAtCommit(ctx context.Context, key, guard []byte) (bool, error)
 	// VerifyNew is percolator.Txn's.
 	VerifyNew(ctx context.Context) error
 	// MergeRuns is percolator.Txn's.

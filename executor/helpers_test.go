@@ -129,6 +129,7 @@ func (t *memTxn) CheckNew(context.Context) error { return t.commitError() }
 
 func (t *memTxn) BeginLocking() {}
 
+func (t *memTxn) ExistsAtCommit(context.Context, []byte, []byte) (bool, error)      { return false, nil }
 func (t *memTxn) AsideNow(_ context.Context, f func(percolator.Reader) error) error { return f(t) }
 
 func (t *memTxn) MergeRuns(context.Context) error { return nil }

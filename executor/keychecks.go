@@ -21,7 +21,8 @@ import (
 //	parent  a key goes                locks its guard, then looks for children
 //
 // Both look at what has been committed when they have the lock (percolator.Txn.AsideNow), not at the statement's snapshot: a row that the snapshot
-// does not see counts. The lock is held, or its loss fails the commit, until the transaction ends; see rowenc.AppendGuard.
+// does not see counts. The lock is held, or its loss fails the commit, until the transaction ends; see rowenc.AppendGuard. Where the transaction
+// ends with the statement, a parent that the snapshot sees takes no lock: the commit checks its guard (existAtCommit).
 type keyChecks struct {
 	ex      *execution
 	queues  map[*planner.References]*keyQueue
@@ -354,6 +355,12 @@ func (k *keyChecks) verify(ctx context.Context, o *outgoingKeys, final bool) err
 			keys = append(keys, key)
 		}
 	}
+	if final {
+		if exist, err := k.existAtCommit(ctx, o.ForeignKey, keys); exist || err != nil {
+			o.reset()
+			return err
+		}
+	}
 	slices.SortFunc(keys, bytes.Compare)
 	if err := k.lockGuards(ctx, o.ForeignKey, keys, true); err != nil {
 		return err
@@ -374,6 +381,24 @@ func (k *keyChecks) verify(ctx context.Context, o *outgoingKeys, final bool) err
 	}
 	return k.keepMissing(ctx, o, missing, final)
 }
+
+// existAtCommit reports that the parents exist, and leaves to the commit what a lock of their guards would prevent: a transaction that ends with
+// its only statement is run again after a conflict, and then locks them. False: they have to be looked for under the lock.
+func (k *keyChecks) existAtCommit(ctx context.Context, key *planner.ForeignKey, parents [][]byte) (bool, error) {
+	if k.ex.rt.EagerUnique || k.resume || len(parents) > maxGuardsAtCommit {
+		return false, nil
+	}
+	for _, parent := range parents {
+		exists, err := k.ex.txn.ExistsAtCommit(ctx, parent, key.AppendGuard(nil, parent))
+		if !exists || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// maxGuardsAtCommit is how many parents of one foreign key are left to the commit.
+const maxGuardsAtCommit = 8
 
 // keepMissing removes the keys from a queue that are not missing.
 func (k *keyChecks) keepMissing(ctx context.Context, o *outgoingKeys, missing map[string]bool, final bool) error {

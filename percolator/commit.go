@@ -119,13 +119,17 @@ func (c *committer) prepare(t *Txn) (_ tso.Timestamp, err error) {
 	if t.opts.Isolation == Serializable {
 		c.reads = t.reads.list()
 	}
-	if t.locks == nil && len(t.buf.moves) == 0 {
-		return 0, nil
+	if t.locks != nil || len(t.buf.moves) > 0 {
+		if err := c.setLockedAt(t); err != nil {
+			return 0, err
+		}
 	}
-	if err := c.setLockedAt(t); err != nil || t.locks == nil {
-		return 0, err
+	if t.locks != nil {
+		if err := c.addLocked(t.locks); err != nil {
+			return 0, err
+		}
 	}
-	return 0, c.addLocked(t.locks)
+	return 0, c.addShares(t)
 }
 
 // setLockedAt sets each mutation's LockedAt, since when its key must not have changed: since it was locked, or since it

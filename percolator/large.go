@@ -391,10 +391,16 @@ func (c *committer) commitLarge(ctx context.Context, t *Txn) (tso.Timestamp, err
 	if t.opts.Isolation == Serializable {
 		c.reads = t.reads.list()
 	}
+	shares, err := c.shareChecks(t)
+	if err != nil {
+		return 0, err
+	}
 	set, err := c.seal(ctx, t)
 	if err != nil {
 		return 0, err
 	}
+	c.shared = append(c.shared, shares...)
+	slices.SortFunc(c.shared, byKey)
 	c.large, c.primary, c.locks, c.sizeBytes = set, set.primary, set.locks, set.sizeBytes
 	background := false
 	defer func() {

@@ -25,6 +25,7 @@ type Txn struct {
 	locks   *lockSet // of a pessimistic transaction
 	reads   *readSet // set if the snapshot may have to advance, or to be valid until the commit
 	private privateSpans
+	shares  []shareAtCommit // in the order of ExistsAtCommit
 	// unrecorded: the snapshot cannot advance, since there are reads from before BeginLocking.
 	unrecorded bool
 
@@ -273,6 +274,6 @@ func (t *Txn) end() {
 		t.locks.account.Close()
 		t.locks.packed = keypack.Map{}
 	}
-	t.buf, t.reads, t.private = nil, nil, privateSpans{}
+	t.buf, t.reads, t.private, t.shares = nil, nil, privateSpans{}, nil
 	t.db.active.leave(&t.active)
 }

@@ -167,6 +167,26 @@ var lockCases = []Case{
 		e.store(put("a", "1"))
 		want[*mvcc.WriteConflictError](e, second(y.tryPrewrite(nil, mvcc.Mutation{Op: mvcc.OpCheckShared, Key: []byte("a"), LockedAt: y.start})))
 	}},
+	{"Prewrite/checks a shared lock that was not acquired", "", func(e *env) {
+		check := func(x *txn) mvcc.Mutation {
+			return mvcc.Mutation{Op: mvcc.OpCheckShared, Key: []byte("a"), LockedAt: x.start}
+		}
+		e.store(put("a", "1"))
+		x := e.begin("p")
+		sharer := e.begin("a")
+		_, err := sharer.tryAcquire(shared, "a")
+		e.must(err)
+		x.prewrite(check(x), put("p", "1"))
+		x.commit("p")
+		sharer.release(tso.MaxTimestamp, "a")
+		x = e.begin("p")
+		holder := e.begin("a")
+		at := holder.acquire("a")[0]
+		want[*mvcc.LockLostError](e, second(x.tryPrewrite(nil, check(x), put("p", "2"))))
+		holder.prewrite(mvcc.Mutation{Op: mvcc.OpLock, Key: []byte("a"), LockedAt: at})
+		holder.commit("a")
+		want[*mvcc.WriteConflictError](e, second(x.tryPrewrite(nil, check(x), put("p", "2"))))
+	}},
 	{"ReleaseLocks/drops pessimistic locks, once or twice", "", func(e *env) {
 		x := e.begin("a")
 		x.acquire("a", "b")

@@ -14,8 +14,8 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// parents keeps children whose parents exist. A transaction that adds a child locks its parent shared until it commits;
-// one that removes a parent locks it exclusively, and then removes its children.
+// parents keeps children whose parents exist. A transaction that adds a child locks its parent shared until it commits, or leaves that to the
+// commit; one that removes a parent locks it exclusively, and then removes its children.
 type parents struct {
 	w         *world
 	mu        sync.Mutex
@@ -68,15 +68,29 @@ func (x *txn) share(ctx context.Context, key string) error {
 	return err
 }
 
+// exists reports whether parent i exists, and will until the transaction commits.
+func (x *txn) exists(ctx context.Context, i int, atCommit bool) (bool, error) {
+	if atCommit {
+		return x.ExistsAtCommit(ctx, []byte(parent(i)), []byte(parent(i)))
+	}
+	if err := x.share(ctx, parent(i)); err != nil {
+		return false, err
+	}
+	_, found, err := x.getInt(ctx, parent(i))
+	return found, err
+}
+
 // add adds a child, or removes it if it exists.
 func (s *parents) add(c *client, i int) {
+	opts := c.options()
+	atCommit := opts.Pessimistic && c.rng.IntN(2) == 0 // those who remove parents lock them
+	if atCommit {
+		opts.Pessimistic = false
+	}
 	children, undone, pause := []int{c.rng.IntN(numChildren), c.rng.IntN(numChildren)}, c.rng.IntN(3) == 0, s.pause(c)
-	c.transact(c.options(), func(ctx context.Context, x *txn) error {
+	c.transact(opts, func(ctx context.Context, x *txn) error {
 		if err := x.statement(ctx, func() error {
-			if err := x.share(ctx, parent(i)); err != nil {
-				return err
-			}
-			_, found, err := x.getInt(ctx, parent(i))
+			found, err := x.exists(ctx, i, atCommit)
 			if err == nil && !found {
 				err = errBusiness
 			}
