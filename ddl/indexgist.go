@@ -29,7 +29,7 @@ func (r *run) substitute(ctx context.Context, t *catalog.TableDescriptor, n *ast
 		}
 		base := col.Type.Underlying()
 		switch {
-		case n.Method == "gist" && (class == string(inverted.TrigramGist) || base.OID == types.OIDTSVector && (class == "" || class == string(inverted.TSVector))):
+		case n.Method == "gist" && inverted.OfGist(inverted.Class(class), base):
 			terms++
 		case n.Method == "spgist" && (base.OID == types.OIDText || base.OID == types.OIDVarchar) && (class == "" || class == "text_ops"):
 			c.OpClass = nil
@@ -40,7 +40,7 @@ func (r *run) substitute(ctx context.Context, t *catalog.TableDescriptor, n *ast
 		}
 	}
 	if terms > 0 && (terms < len(made.Columns) || len(n.Include) > 0) {
-		return nil, false, pgerror.Unsupported("an index of the method gist over trigrams or vectors and other columns",
+		return nil, false, pgerror.Unsupported("an index of the method gist over values with terms and other columns",
 			"Make an index of the method gin over the former, and one of the method btree over the latter.").At(n.Position())
 	}
 	return &made, terms > 0, nil

@@ -58,34 +58,26 @@ func (r *run) invertedClass(method string, path []string, t types.Type) (inverte
 		}
 	} else {
 		class = inverted.Class(path[len(path)-1])
-		switch {
-		case class.IsScalar() && scalars:
-		case class == inverted.JSONB, class == inverted.JSONBPath, class == inverted.Array, class == inverted.TSVector:
-		case class == inverted.Trigram, class == inverted.TrigramGist:
-			if r.r.Extensions().Named("pg_trgm") == nil {
-				return "", noClass(class, method)
-			}
-		case class == inverted.IntArray:
-			if r.r.Extensions().Named("intarray") == nil {
-				return "", noClass(class, method)
-			}
-		default:
+		if !r.hasClass(class) {
 			return "", noClass(class, method)
 		}
 		if !class.Accepts(t) {
 			return "", pgerror.New(pgerror.DatatypeMismatch, "operator class %q does not accept data type %s", class, t.Base())
 		}
-		switch class {
-		case inverted.TrigramGist:
-			class = inverted.Trigram
-		case inverted.IntArray:
-			class = inverted.Array
-		}
+		class = class.Stored()
 	}
 	if class == inverted.Array && !rowenc.Indexable(t.Underlying().Elem()) {
 		return "", pgerror.Unsupported("an index over arrays of type "+t.Underlying().Elem().String(), "Index arrays of scalar types.")
 	}
 	return class, nil
+}
+
+// hasClass reports whether an operator class of inverted indexes is there: it belongs to no extension, or to one that is installed.
+func (r *run) hasClass(class inverted.Class) bool {
+	if e := class.Extension(); e != "" {
+		return r.r.Extensions().Named(e) != nil
+	}
+	return class == inverted.JSONB || class == inverted.JSONBPath || class == inverted.Array || class == inverted.TSVector
 }
 
 // ginExtension has operator classes of the method gin for types with an order.

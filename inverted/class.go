@@ -20,9 +20,38 @@ const (
 	Trigram   Class = "gin_trgm_ops"
 	// TrigramGist is stored as Trigram.
 	TrigramGist Class = "gist_trgm_ops"
-	// IntArray, of the extension intarray, is stored as Array.
-	IntArray Class = "gin__int_ops"
+	// HStoreGist is stored as HStore.
+	HStore     Class = "gin_hstore_ops"
+	HStoreGist Class = "gist_hstore_ops"
+	// The classes of the extension intarray are stored as Array.
+	IntArray        Class = "gin__int_ops"
+	IntArrayGist    Class = "gist__int_ops"
+	IntArrayGistBig Class = "gist__intbig_ops"
 )
+
+// Stored returns the class by which an index of c is built.
+func (c Class) Stored() Class {
+	switch c {
+	case TrigramGist:
+		return Trigram
+	case HStoreGist:
+		return HStore
+	case IntArray, IntArrayGist, IntArrayGistBig:
+		return Array
+	}
+	return c
+}
+
+// OfGist reports whether an index of the method gist over values of type t, with class c or without one ("") is built as an inverted one.
+func OfGist(c Class, t types.Type) bool {
+	switch t = t.Underlying(); c {
+	case "":
+		return t.OID == types.OIDTSVector || t.OID == types.OIDHstore
+	case TSVector:
+		return t.OID == types.OIDTSVector
+	}
+	return c == TrigramGist || c == HStoreGist || c == IntArrayGist || c == IntArrayGistBig
+}
 
 // DefaultClass returns the class that an index over values of type t has unless it names one; "" for none.
 func DefaultClass(t types.Type) Class {
@@ -34,6 +63,8 @@ func DefaultClass(t types.Type) Class {
 		return Array
 	case t.OID == types.OIDTSVector:
 		return TSVector
+	case t.OID == types.OIDHstore:
+		return HStore
 	}
 	return scalarClass(t)
 }
@@ -46,7 +77,9 @@ func (c Class) Accepts(t types.Type) bool {
 		return t.OID == types.OIDText || t.OID == types.OIDVarchar
 	case JSONBPath:
 		return DefaultClass(t) == JSONB
-	case IntArray:
+	case HStoreGist:
+		return DefaultClass(t) == HStore
+	case IntArray, IntArrayGist, IntArrayGistBig:
 		return t.Underlying().IsArray() && t.Underlying().Elem().OID == types.OIDInt4
 	}
 	if c.IsScalar() {
@@ -121,6 +154,8 @@ func (c Class) Terms(env *builtin.Env, d types.Datum, t types.Type) ([][]byte, e
 		}
 	case Trigram:
 		terms, err = builtin.TrigramTerms(env, d.Text())
+	case HStore:
+		terms = hstoreTerms(d)
 	default:
 		var term []byte
 		if term, err = scalarValueTerm(d, t); err == nil {
@@ -144,6 +179,8 @@ func (c Class) Serves(op string, arg types.Type) bool {
 		return (op == "@@" || op == "@@@") && arg.OID == types.OIDTSQuery
 	case Trigram:
 		return slices.Contains([]string{"~~", "~~*", "~", "~*", "%", "="}, op)
+	case HStore:
+		return op == "@>" && arg.OID == types.OIDHstore || op == "?" || (op == "?|" || op == "?&") && arg.IsArray()
 	}
 	return op == "=" && c.servesScalar(arg)
 }
@@ -161,6 +198,8 @@ func (c Class) Search(env *builtin.Env, op string, arg types.Datum, argType type
 		return searchText(arg.TSQuery().Root), nil
 	case Trigram:
 		return searchTrigrams(env, op, arg.Text())
+	case HStore:
+		return searchHStore(op, arg), nil
 	}
 	term, err := scalarValueTerm(arg, argType)
 	return word(term), err
@@ -174,8 +213,12 @@ func InColumn(n int, term []byte) []byte {
 // Extension names the extension that the class belongs to, "" for none.
 func (c Class) Extension() string {
 	switch {
-	case c == Trigram:
+	case c == Trigram, c == TrigramGist:
 		return "pg_trgm"
+	case c == HStore, c == HStoreGist:
+		return "hstore"
+	case c == IntArray, c == IntArrayGist, c == IntArrayGistBig:
+		return "intarray"
 	case c.IsScalar():
 		return "btree_gin"
 	}

@@ -30,7 +30,7 @@ func satisfied(q *Query, terms [][]byte) bool {
 // Method: values and conditions by class, with the answer: yes, no, or all.
 func TestSearch(t *testing.T) {
 	jsonbType, ints, words, query := types.TJSONB, types.TInt4.ArrayOf(), types.Type{OID: types.OIDTSVector, Mod: -1}, types.Type{OID: types.OIDTSQuery, Mod: -1}
-	texts := types.TText.ArrayOf()
+	texts, hstore := types.TText.ArrayOf(), types.Type{OID: types.OIDHstore, Mod: -1}
 	for _, tc := range []struct {
 		class   Class
 		typ     types.Type
@@ -78,6 +78,16 @@ func TestSearch(t *testing.T) {
 		{Trigram, types.TText, `quick 17`, "~", types.TText, `quick|17`, "all"},
 		{Trigram, types.TText, `quick`, "%", types.TText, `quack`, "yes"},
 		{Trigram, types.TText, `quick`, "%", types.TText, ``, "no"},
+		{HStore, hstore, `a=>1, b=>NULL`, "@>", hstore, `b=>NULL`, "yes"},
+		{HStore, hstore, `a=>1, b=>NULL`, "@>", hstore, `b=>"NULL"`, "no"},
+		{HStore, hstore, `a=>1`, "@>", hstore, `b=>1`, "no"},
+		{HStore, hstore, `a=>1`, "@>", hstore, ``, "all"},
+		{HStore, hstore, `a=>b`, "?", types.TText, `a`, "yes"},
+		{HStore, hstore, `a=>b`, "?", types.TText, `b`, "no"},
+		{HStore, hstore, `a=>1`, "?|", texts, `{b,NULL,a}`, "yes"},
+		{HStore, hstore, `a=>1`, "?|", texts, `{NULL}`, "no"},
+		{HStore, hstore, `a=>1`, "?&", texts, `{a,b}`, "no"},
+		{HStore, hstore, `a=>1`, "?&", texts, `{}`, "all"},
 	} {
 		env := &builtin.Env{}
 		read := func(typ types.Type, s string) types.Datum {

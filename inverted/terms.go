@@ -16,6 +16,7 @@ const (
 	jsonString = 's'
 	jsonScalar = 'v'
 	jsonLong   = 'h' // the hash of a long string
+	hstorePair = 'p' // of gin_hstore_ops, which has jsonKey too
 )
 
 // longTerm is the length from which strings are hashed.
@@ -88,25 +89,66 @@ func mix(a, b uint64) uint64 {
 }
 
 func searchJSONB(op string, arg types.Datum) *Query {
-	switch op {
-	case "?":
-		return word(jsonText(jsonKey, []byte(arg.Text())))
-	case "?|", "?&":
-		var qs []*Query
-		for _, e := range arg.Array().Elems {
-			if !e.IsNull() {
-				qs = append(qs, word(jsonText(jsonKey, []byte(e.Text()))))
-			}
-		}
-		switch {
-		case op == "?&":
-			return and(qs)
-		case len(qs) == 0:
-			return &Query{}
-		}
-		return or(qs)
+	if q := searchKeys(op, arg, func(key string) []byte { return jsonText(jsonKey, []byte(key)) }); q != nil {
+		return q
 	}
 	return and(words(sortTerms(jsonbTerms(nil, arg.JSONB()))))
+}
+
+// searchKeys returns the query of one of the operators ?, ?| and ?&, whose argument is a key or an array of keys; nil for another operator.
+func searchKeys(op string, arg types.Datum, term func(key string) []byte) *Query {
+	switch op {
+	case "?":
+		return word(term(arg.Text()))
+	case "?|", "?&":
+	default:
+		return nil
+	}
+	var qs []*Query
+	for _, e := range arg.Array().Elems {
+		if !e.IsNull() {
+			qs = append(qs, word(term(e.Text())))
+		}
+	}
+	switch {
+	case op == "?&":
+		return and(qs)
+	case len(qs) == 0:
+		return &Query{}
+	}
+	return or(qs)
+}
+
+// hstoreTerms returns the keys of an hstore, and hashes of its pairs.
+func hstoreTerms(d types.Datum) [][]byte {
+	pairs := types.HstorePairs(d)
+	terms := make([][]byte, 0, 2*len(pairs))
+	for i := range pairs {
+		terms = append(terms, jsonText(jsonKey, []byte(pairs[i].Key)), pairTerm(&pairs[i]))
+	}
+	return terms
+}
+
+// pairTerm is the term of a key with its value.
+func pairTerm(p *types.HstorePair) []byte {
+	value := jsonb.Value{byte(jsonb.Null)}
+	if !p.Null {
+		value = append(jsonb.Value{byte(jsonb.String)}, p.Value...)
+	}
+	key := jsonb.Hash(append(jsonb.Value{byte(jsonb.String)}, p.Key...))
+	return binary.BigEndian.AppendUint64([]byte{hstorePair}, mix(key, jsonb.Hash(value)))
+}
+
+func searchHStore(op string, arg types.Datum) *Query {
+	if q := searchKeys(op, arg, func(key string) []byte { return jsonText(jsonKey, []byte(key)) }); q != nil {
+		return q
+	}
+	var terms [][]byte
+	pairs := types.HstorePairs(arg)
+	for i := range pairs {
+		terms = append(terms, pairTerm(&pairs[i]))
+	}
+	return and(words(sortTerms(terms)))
 }
 
 // emptyArray is the term of arrays without elements that are not NULL. No element has an empty key.
