@@ -12,6 +12,7 @@ import (
 
 	"github.com/percodb/percodb/gc"
 	gcrpc "github.com/percodb/percodb/gc/rpc"
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/bigtable"
 	kvrpc "github.com/percodb/percodb/kv/rpc"
@@ -63,11 +64,8 @@ func (n *Node) startBigtable(ctx context.Context) error {
 	if err := n.runCoordinator(ctx, client, oracle); err != nil {
 		return err
 	}
-	if err := n.awaitCoordinator(ctx, oracle); err != nil {
-		return err
-	}
 	waits := kvrpc.NewWaitGraph(conn)
-	shard, err := bigtable.NewShard(ctx, client, bigtable.ShardOptions{Oracle: oracle, WaitGraph: waits})
+	shard, err := openShard(ctx, client, bigtable.ShardOptions{Oracle: oracle, WaitGraph: waits})
 	if err != nil {
 		return err
 	}
@@ -87,18 +85,23 @@ func (n *Node) startBigtable(ctx context.Context) error {
 	return n.startSessions(ctx, table, func(*percolator.DB) (gc.Service, error) { return gcrpc.NewClient(conn), nil })
 }
 
-// awaitCoordinator waits for the first timestamp.
-func (n *Node) awaitCoordinator(ctx context.Context, oracle tso.Oracle) error {
+// openShard opens a shard, which needs a timestamp: it waits for a coordinator, and for its successor if it ends meanwhile.
+func openShard(ctx context.Context, client *bigtable.Client, opts bigtable.ShardOptions) (*bigtable.Shard, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	for {
-		_, err := oracle.Now(ctx)
+		shard, err := bigtable.NewShard(ctx, client, opts)
 		if err == nil {
-			return nil
+			return shard, nil
+		}
+		switch errkind.Of(err) {
+		case errkind.OracleUnavailable, errkind.Unavailable:
+		default:
+			return nil, err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no process issues timestamps: %w", err)
+			return nil, fmt.Errorf("no process issues timestamps: %w", err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,6 +27,7 @@ const (
 type engineFlags struct {
 	engine                                         string
 	project, instance, table, appProfile, emulator string
+	requestTimeout                                 time.Duration
 }
 
 func (f *engineFlags) add(flags *pflag.FlagSet) {
@@ -35,11 +37,12 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.table, "table", "percodb", "table, which is created if there is none (engine bigtable)")
 	flags.StringVar(&f.appProfile, "app-profile", "", "application profile, which must route to a single cluster (engine bigtable; default: the instance's default profile)")
 	flags.StringVar(&f.emulator, "emulator", "", "HOST:PORT of an emulator, such as percodb bigtable-emulator, in the place of Google's service (engine bigtable)")
+	flags.DurationVar(&f.requestTimeout, "request-timeout", bigtable.DefaultRequestTimeout, "how long Bigtable may be silent about a request before it is repeated or given up (engine bigtable)")
 }
 
 // Flags that belong to one engine.
 var (
-	bigtableFlags = []string{"project", "instance", "table", "app-profile", "emulator"}
+	bigtableFlags = []string{"project", "instance", "table", "app-profile", "emulator", "request-timeout"}
 	pebbleFlags   = []string{"data", "join", "rpc-advertise", "accept-data-loss", "timestamps-above", "cache-mb", "cluster-tls-cert", "cluster-tls-key", "cluster-tls-ca"}
 )
 
@@ -72,7 +75,8 @@ func (f *engineFlags) options() *bigtable.Options {
 	if f.engine != engineBigtable {
 		return nil
 	}
-	return &bigtable.Options{Project: f.project, Instance: f.instance, Table: f.table, AppProfile: f.appProfile, Emulator: f.emulator}
+	return &bigtable.Options{Project: f.project, Instance: f.instance, Table: f.table, AppProfile: f.appProfile, Emulator: f.emulator,
+		RequestTimeout: f.requestTimeout}
 }
 
 func initCommand() *cobra.Command {

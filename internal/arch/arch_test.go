@@ -52,9 +52,11 @@ var outside = map[string][]string{
 	"kv/rpc":        {"node", "bench/micro"},
 	"kv/rpc/kvpb":   {"kv/rpc"},
 	"kv/kvtest":     {},
-	"kv/bigtable":   {"node", "cmd/percodb", "bench/bigtable", "test/kill"},
+	"kv/bigtable":   {"node", "cmd/percodb", "bench/bigtable", "test/kill", "test/sim"},
 	"gc/rpc":        {"node"},
 	"gc/rpc/gcpb":   {"gc/rpc"},
+
+	"kv/bigtable/widerow": {"kv/bigtable", "test/sim"},
 
 	"readlease/rpc":         {"node"},
 	"readlease/rpc/leasepb": {"readlease/rpc"},
@@ -113,7 +115,7 @@ var owners = map[string][]string{
 	"github.com/pingcap/tidb/pkg/parser": {"sql/mysql"},
 	"google.golang.org/grpc":             {"kv/bigtable", "kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb", "gc/rpc", "gc/rpc/gcpb", "readlease/rpc", "readlease/rpc/leasepb", "notify/rpc", "notify/rpc/notifypb", "internal/faultproxy"},
 	"github.com/jackc/pgx/v5/pgproto3":   {"server/pgwire", "test/sqllogic"},
-	"cloud.google.com/go/bigtable":       {"kv/bigtable", "bench/bigtable"},
+	"cloud.google.com/go/bigtable":       {"kv/bigtable", "kv/bigtable/widerow", "bench/bigtable"},
 }
 
 // source is one file's imports.

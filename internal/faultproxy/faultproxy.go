@@ -30,6 +30,8 @@ type Fault struct {
 	// Execute passes the request on although Err is its answer: the answer is lost. With Delay, Err is the answer at once,
 	// and the request is executed late.
 	Execute bool
+	// Silent: no answer comes; with Execute the request is executed.
+	Silent bool
 	// Again executes the request a second time, after a delay. 0: once.
 	Again time.Duration
 	// Answer, if not nil, is the answer, in place of the service's.
@@ -107,6 +109,12 @@ func (p *Proxy) handle(_ any, in grpc.ServerStream) error {
 	switch {
 	case f.Answer != nil:
 		return in.SendMsg(&frame{f.Answer})
+	case f.Silent:
+		if f.Execute {
+			_ = p.forward(context.WithoutCancel(ctx), full, request, func(frame) error { return nil }) // The answer is not passed on.
+		}
+		<-ctx.Done()
+		return status.FromContextError(ctx.Err()).Err()
 	case f.Err != nil && !f.Execute:
 		return f.Err
 	case f.Err != nil && f.Delay > 0:

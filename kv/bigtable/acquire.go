@@ -5,9 +5,8 @@ import (
 	"context"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
@@ -179,11 +178,11 @@ func (a *acquiring) hold(ctx context.Context, i int, v *view) (done bool, err er
 // put writes a lock, in the place of another one of the transaction.
 func (a *acquiring) put(ctx context.Context, i int, l, instead *heldLock, u *unchanged) (placed bool, err error) {
 	key := a.req.Keys[i]
-	change := bigtable.NewMutation()
+	change := widerow.NewMutation()
 	if instead != nil {
 		change.DeleteCellsInColumn(familyLock, instead.column)
 	}
-	change.Set(familyLock, l.column, 0, l.value)
+	change.Set(familyLock, l.column, l.value)
 	placed, err = a.s.c.unless(ctx, rowKey(key), u.violated(), change)
 	if placed {
 		a.got[i].at = l.lock.ForUpdateTS
@@ -283,7 +282,7 @@ func (a *acquiring) response() kv.AcquireLocksResponse {
 
 // dropLock removes a pessimistic lock if its cell is still as it was.
 func (s *Shard) dropLock(ctx context.Context, key []byte, l *heldLock) (done bool, err error) {
-	change := bigtable.NewMutation()
+	change := widerow.NewMutation()
 	change.DeleteCellsInColumn(familyLock, l.column)
 	done, err = s.c.onlyIf(ctx, rowKey(key), lockIs(l.column, l.value), change)
 	if done {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 )
 
 // Options name a table.
@@ -27,13 +28,22 @@ type Options struct {
 	Table string
 	// AppProfile is the application profile, which must route to a single cluster; "" for the instance's default.
 	AppProfile string
+	// RequestTimeout is how long Bigtable may be silent about a request, DefaultRequestTimeout by default: until its answer, or the next row of
+	// a scan.
+	RequestTimeout time.Duration
 	// Emulator is the address of an emulator, "" for Google's service with the credentials that Google's libraries find.
 	Emulator string
 	// Registerer receives the metrics of requests; nil keeps them unregistered.
 	Registerer prometheus.Registerer
 }
 
+// DefaultRequestTimeout is the default of Options.RequestTimeout.
+const DefaultRequestTimeout = 15 * time.Second
+
 func (o Options) withDefaults() Options {
+	if o.RequestTimeout <= 0 {
+		o.RequestTimeout = DefaultRequestTimeout
+	}
 	if o.Table == "" {
 		o.Table = "percodb"
 	}
@@ -62,8 +72,13 @@ func EmulatorOptions(addr string) []option.ClientOption {
 type Client struct {
 	opts    Options
 	metrics *requestMetrics
-	client  *bigtable.Client
-	table   *bigtable.Table
+	client  *bigtable.Client // nil: of a table that is not Bigtable's
+	table   widerow.Table
+}
+
+// NewClient returns a client of a table that is not Bigtable's, for tests.
+func NewClient(t widerow.Table) *Client {
+	return &Client{opts: Options{}.withDefaults(), metrics: newRequestMetrics(), table: t}
 }
 
 // Open connects to a table, which must exist: see CreateTable.
@@ -76,7 +91,7 @@ func Open(ctx context.Context, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to Bigtable: %w", err)
 	}
-	c.table = c.client.Open(c.opts.Table)
+	c.table = widerow.Open(c.client.Open(c.opts.Table))
 	if err := c.metrics.register(opts.Registerer); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -86,66 +101,108 @@ func Open(ctx context.Context, opts Options) (*Client, error) {
 // Close closes the connection.
 func (c *Client) Close() error {
 	c.metrics.unregister(c.opts.Registerer)
+	if c.client == nil {
+		return nil
+	}
 	return c.client.Close()
 }
 
 // Requests returns how many requests of each kind have been sent, by the name of Bigtable's method.
 func (c *Client) Requests() map[string]int64 { return c.metrics.counts() }
 
-// readRow reads a row; it is nil if nothing of it passes the filter.
-func (c *Client) readRow(ctx context.Context, row string, f bigtable.Filter) (bigtable.Row, error) {
-	r, err := c.table.ReadRow(ctx, row, bigtable.RowFilter(f))
-	if len(r) > 0 {
-		c.metrics.rowsRead.Inc()
+// request is a request under way, which is given up when Bigtable has been silent for too long.
+type request struct {
+	caller, ctx context.Context
+	cancel      context.CancelFunc
+	silence     *time.Timer // of a read
+	timeout     time.Duration
+}
+
+// beginRead begins a read. Its context has no deadline, since rows may arrive for long: see heard.
+func (c *Client) beginRead(ctx context.Context) *request {
+	r := &request{caller: ctx, timeout: c.opts.RequestTimeout}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.silence = time.AfterFunc(r.timeout, r.cancel)
+	return r
+}
+
+// beginWrite begins a write. Bigtable is told of its deadline, and executes it no later.
+func (c *Client) beginWrite(ctx context.Context) *request {
+	r := &request{caller: ctx, timeout: c.opts.RequestTimeout}
+	r.ctx, r.cancel = context.WithTimeout(ctx, r.timeout)
+	return r
+}
+
+// heard notes an answer to a read.
+func (r *request) heard() { r.silence.Reset(r.timeout) }
+
+// failed returns the error of the request for its caller, nil if err is.
+func (r *request) failed(err error) error {
+	if err != nil && r.ctx.Err() != nil && r.caller.Err() == nil {
+		return &kv.UnavailableError{Shard: kv.BigtableShardID, Err: fmt.Errorf("no answer within %v: %w", r.timeout, err)}
 	}
-	return r, mapError(ctx, err)
+	return mapError(r.caller, err)
+}
+
+// end ends the request. No error of it is asked for afterwards.
+func (r *request) end() {
+	if r.silence != nil {
+		r.silence.Stop()
+	}
+	r.cancel()
+}
+
+// readRow reads a row; it is nil if nothing of it passes the filter.
+func (c *Client) readRow(ctx context.Context, row string, f widerow.Filter) (found widerow.Row, err error) {
+	err = c.readRows(ctx, widerow.RowList{row}, f, widerow.ReadOptions{Limit: 1}, func(r widerow.Row) bool {
+		found = r
+		return true
+	})
+	return found, err
 }
 
 // readRows reads rows until visit returns false.
-func (c *Client) readRows(ctx context.Context, rows bigtable.RowSet, f bigtable.Filter, visit func(bigtable.Row) bool, opts ...bigtable.ReadOption) error {
-	count := func(r bigtable.Row) bool {
+func (c *Client) readRows(ctx context.Context, rows widerow.RowSet, f widerow.Filter, o widerow.ReadOptions, visit func(widerow.Row) bool) error {
+	r := c.beginRead(ctx)
+	defer r.end()
+	return r.failed(c.table.ReadRows(r.ctx, rows, f, o, func(row widerow.Row) bool {
+		r.heard()
 		c.metrics.rowsRead.Inc()
-		return visit(r)
-	}
-	return mapError(ctx, c.table.ReadRows(ctx, rows, count, append(opts, bigtable.RowFilter(f))...))
+		return visit(row)
+	}))
 }
 
 // unless makes a change unless a filter matches, and reports whether it was made.
-func (c *Client) unless(ctx context.Context, row string, f bigtable.Filter, change *bigtable.Mutation) (made bool, err error) {
-	matched, err := c.conditional(ctx, row, bigtable.NewCondMutation(f, nil, change))
-	if matched {
+func (c *Client) unless(ctx context.Context, row string, f widerow.Filter, change *widerow.Mutation) (made bool, err error) {
+	r := c.beginWrite(ctx)
+	defer r.end()
+	matched, err := c.table.CheckAndMutate(r.ctx, row, f, nil, change)
+	if err = r.failed(err); matched {
 		c.metrics.conditionsFailed.Inc()
 	}
-	return !matched, err
+	return !matched && err == nil, err
 }
 
 // onlyIf makes a change only if a filter matches, and reports whether it was made.
-func (c *Client) onlyIf(ctx context.Context, row string, f bigtable.Filter, change *bigtable.Mutation) (made bool, err error) {
-	made, err = c.conditional(ctx, row, bigtable.NewCondMutation(f, change, nil))
-	if err == nil && !made {
+func (c *Client) onlyIf(ctx context.Context, row string, f widerow.Filter, change *widerow.Mutation) (made bool, err error) {
+	r := c.beginWrite(ctx)
+	defer r.end()
+	made, err = c.table.CheckAndMutate(r.ctx, row, f, change, nil)
+	if err = r.failed(err); err == nil && !made {
 		c.metrics.conditionsFailed.Inc()
 	}
-	return made, err
-}
-
-func (c *Client) conditional(ctx context.Context, row string, m *bigtable.Mutation) (matched bool, err error) {
-	err = c.table.Apply(ctx, row, m, bigtable.GetCondMutationResult(&matched))
-	return matched, mapError(ctx, err)
+	return made && err == nil, err
 }
 
 // bulk makes unconditional changes.
-func (c *Client) bulk(ctx context.Context, rows []string, changes []*bigtable.Mutation) error {
-	switch len(rows) {
-	case 0:
+func (c *Client) bulk(ctx context.Context, rows []string, changes []*widerow.Mutation) error {
+	if len(rows) == 0 {
 		return nil
-	case 1:
-		return mapError(ctx, c.table.Apply(ctx, rows[0], changes[0]))
 	}
-	errs, err := c.table.ApplyBulk(ctx, rows, changes)
-	if err == nil {
-		err = errors.Join(errs...)
-	}
-	return mapError(ctx, err)
+	r := c.beginWrite(ctx)
+	defer r.end()
+	errs, err := c.table.Mutate(r.ctx, rows, changes)
+	return r.failed(errors.Join(err, errors.Join(errs...)))
 }
 
 // PermanentError is a refusal by Bigtable that another attempt does not change.

@@ -36,7 +36,7 @@ func TestEmulatorAnswersAsGoogles(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		tables = append(tables, c.table)
+		tables = append(tables, c.client.Open(c.opts.Table))
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	name := func() string { return fmt.Sprintf("k%04d", r.IntN(3000)) }

@@ -5,10 +5,9 @@ import (
 	"context"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -83,21 +82,21 @@ func (s *Shard) finished(key []byte, startTS, commitTS tso.Timestamp, own *heldL
 }
 
 // finishChange is the change of a row by which a lock ends.
-func finishChange(do mvcc.Finish, startTS, commitTS tso.Timestamp, own *heldLock) *bigtable.Mutation {
-	change := bigtable.NewMutation()
+func finishChange(do mvcc.Finish, startTS, commitTS tso.Timestamp, own *heldLock) *widerow.Mutation {
+	change := widerow.NewMutation()
 	if own != nil {
 		change.DeleteCellsInColumn(familyLock, own.column)
 	}
 	switch do {
 	case mvcc.FinishCommit:
 		if !mvcc.CommitsVersion(own.lock.Op) {
-			change.Set(familyStatus, commitColumn(commitTS), 0, []byte(plainTS(startTS)))
+			change.Set(familyStatus, commitColumn(commitTS), []byte(plainTS(startTS)))
 			break
 		}
-		change.Set(familyWrite, inverted(commitTS), 0, encodeWrite(own.lock.Op, startTS))
+		change.Set(familyWrite, inverted(commitTS), encodeWrite(own.lock.Op, startTS))
 		if n := own.lock.Notify; n != nil {
 			for _, observer := range n.Observers {
-				change.Set(familyNotify, notifyColumn(observer, commitTS), 0, []byte{n.Hop})
+				change.Set(familyNotify, notifyColumn(observer, commitTS), []byte{n.Hop})
 			}
 		}
 	case mvcc.FinishRollback, mvcc.FinishRecord:
@@ -105,7 +104,7 @@ func finishChange(do mvcc.Finish, startTS, commitTS tso.Timestamp, own *heldLock
 			change.DeleteCellsInColumn(familyData, inverted(startTS))
 		}
 		if do == mvcc.FinishRecord {
-			change.Set(familyStatus, rollbackColumn(startTS), 0, []byte{1})
+			change.Set(familyStatus, rollbackColumn(startTS), []byte{1})
 		}
 	}
 	return change
@@ -165,7 +164,7 @@ func (s *Shard) knownLocks(req *kv.CommitRequest) []*heldLock {
 }
 
 func (s *Shard) commitKnown(ctx context.Context, req *kv.CommitRequest, known []*heldLock) error {
-	rows, changes := make([]string, len(known)), make([]*bigtable.Mutation, len(known))
+	rows, changes := make([]string, len(known)), make([]*widerow.Mutation, len(known))
 	for i, l := range known {
 		rows[i], changes[i] = rowKey(req.Keys[i]), finishChange(mvcc.FinishCommit, req.StartTS, req.CommitTS, l)
 	}
@@ -256,8 +255,8 @@ func (s *Shard) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusReques
 
 // replace changes a lock's cell, if it is still as it was.
 func (s *Shard) replace(ctx context.Context, key []byte, before, l *heldLock) (done bool, err error) {
-	change := bigtable.NewMutation()
-	change.Set(familyLock, l.column, 0, l.value)
+	change := widerow.NewMutation()
+	change.Set(familyLock, l.column, l.value)
 	return s.c.onlyIf(ctx, rowKey(key), lockIs(before.column, before.value), change)
 }
 

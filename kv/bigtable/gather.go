@@ -7,8 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"cloud.google.com/go/bigtable"
-
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -166,12 +165,12 @@ func (s *Shard) readPoints(ctx context.Context, reads []*pointRead) {
 // bulkWrite is unconditional changes of rows.
 type bulkWrite struct {
 	rows    []string
-	changes []*bigtable.Mutation
+	changes []*widerow.Mutation
 	err     error
 }
 
 // bulk makes unconditional changes behind a client's back.
-func (s *Shard) bulk(ctx context.Context, rows []string, changes []*bigtable.Mutation) error {
+func (s *Shard) bulk(ctx context.Context, rows []string, changes []*widerow.Mutation) error {
 	w := &bulkWrite{rows: rows, changes: changes}
 	if err := s.writes.do(ctx, w); err != nil {
 		return err
@@ -187,17 +186,19 @@ func (c *Client) writeBulks(ctx context.Context, writes []*bulkWrite) {
 	}
 	c.metrics.writesGathered.Add(float64(len(writes)))
 	var rows []string
-	var changes []*bigtable.Mutation
+	var changes []*widerow.Mutation
 	for _, w := range writes {
 		rows, changes = append(rows, w.rows...), append(changes, w.changes...)
 	}
-	errs, err := c.table.ApplyBulk(ctx, rows, changes)
+	r := c.beginWrite(ctx)
+	errs, err := c.table.Mutate(r.ctx, rows, changes)
 	for _, w := range writes {
 		w.err = err
 		if errs != nil {
 			w.err = errors.Join(err, errors.Join(errs[:len(w.rows)]...))
 			errs = errs[len(w.rows):]
 		}
-		w.err = mapError(ctx, w.err)
+		w.err = r.failed(w.err)
 	}
+	r.end()
 }

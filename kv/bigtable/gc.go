@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -52,12 +51,12 @@ func (c *Client) readMeta(ctx context.Context, name string) ([]byte, error) {
 
 // swapMeta replaces the value of a meta row if it is before; nil: if it has none.
 func (c *Client) swapMeta(ctx context.Context, name string, before, value []byte) (swapped bool, err error) {
-	change := bigtable.NewMutation()
-	change.Set(familyMeta, columnValue, 0, value)
+	change := widerow.NewMutation()
+	change.Set(familyMeta, columnValue, value)
 	if before == nil {
 		return c.unless(ctx, metaRow(name), column(familyMeta, columnValue), change)
 	}
-	is := bigtable.ChainFilters(column(familyMeta, columnValue), bigtable.ValueRangeFilter(before, append(bytes.Clone(before), 0)))
+	is := widerow.ChainFilters(column(familyMeta, columnValue), widerow.ValueRangeFilter(before, append(bytes.Clone(before), 0)))
 	return c.onlyIf(ctx, metaRow(name), is, change)
 }
 
@@ -185,13 +184,13 @@ func (s *Shard) CollectGarbage(ctx context.Context, req *kv.CollectGarbageReques
 
 // collectPage visits the next rows, and returns how many there were.
 func (s *Shard) collectPage(ctx context.Context, safePoint tso.Timestamp, res *kv.CollectGarbageResponse) (n int, err error) {
-	records := bigtable.InterleaveFilters(
+	records := widerow.InterleaveFilters(
 		wholeFamily(familyWrite), wholeFamily(familyStatus), wholeFamily(familyLock))
 	var rows []string
-	var changes []*bigtable.Mutation
+	var changes []*widerow.Mutation
 	var failed error
 	span := []kv.Span{{Start: s.gc.resume}}
-	err = s.c.readRows(ctx, rowRanges(span), records, func(row bigtable.Row) bool {
+	err = s.c.readRows(ctx, rowRanges(span), records, widerow.ReadOptions{Limit: collectRows}, func(row widerow.Row) bool {
 		r, err := parse(row)
 		if failed = err; err != nil {
 			return false
@@ -202,7 +201,7 @@ func (s *Shard) collectPage(ctx context.Context, safePoint tso.Timestamp, res *k
 			rows, changes = append(rows, row.Key()), append(changes, change)
 		}
 		return true
-	}, bigtable.LimitRows(collectRows))
+	})
 	if err == nil {
 		err = failed
 	}
@@ -214,9 +213,9 @@ func (s *Shard) collectPage(ctx context.Context, safePoint tso.Timestamp, res *k
 
 // collect returns the change of a row by which the versions and records that only snapshots at or below the safe point could
 // need are removed, nil if there are none.
-func collect(r *record, safePoint tso.Timestamp, res *kv.CollectGarbageResponse) *bigtable.Mutation {
+func collect(r *record, safePoint tso.Timestamp, res *kv.CollectGarbageResponse) *widerow.Mutation {
 	res.Keys++
-	change, removed := bigtable.NewMutation(), 0
+	change, removed := widerow.NewMutation(), 0
 	reached := false // a version that the safe point sees
 	for _, v := range r.versions {
 		if v.commitTS > safePoint || !reached && v.op == mvcc.OpPut {
@@ -244,7 +243,7 @@ func collect(r *record, safePoint tso.Timestamp, res *kv.CollectGarbageResponse)
 	superseded := tso.FromPhysical(max(0, safePoint.Physical()-fenceAge.Milliseconds()))
 	if removed > 0 {
 		superseded = safePoint - 1
-		change.Set(familyStatus, fenceColumn(safePoint), 0, []byte{1})
+		change.Set(familyStatus, fenceColumn(safePoint), []byte{1})
 	}
 	for _, fence := range r.fences {
 		if fence <= superseded {
@@ -271,11 +270,11 @@ func (s *Shard) DropSpan(ctx context.Context, req *kv.DropSpanRequest) (dropped 
 		return false, &mvcc.InvalidRequestError{Detail: "span dropped above the safe point"}
 	}
 	needed := false
-	inUse := bigtable.InterleaveFilters(wholeFamily(familyLock), newerWrites(req.SafePoint), newerStatuses(req.SafePoint))
-	err = s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), inUse, func(bigtable.Row) bool {
+	inUse := widerow.InterleaveFilters(wholeFamily(familyLock), newerWrites(req.SafePoint), newerStatuses(req.SafePoint))
+	err = s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), inUse, widerow.ReadOptions{Limit: 1}, func(widerow.Row) bool {
 		needed = true
 		return false
-	}, bigtable.LimitRows(1))
+	})
 	if err != nil || needed {
 		return false, err
 	}
@@ -284,9 +283,9 @@ func (s *Shard) DropSpan(ctx context.Context, req *kv.DropSpanRequest) (dropped 
 		if err != nil || len(rows) == 0 {
 			return err == nil, err
 		}
-		changes := make([]*bigtable.Mutation, len(rows))
+		changes := make([]*widerow.Mutation, len(rows))
 		for i := range rows {
-			changes[i] = bigtable.NewMutation()
+			changes[i] = widerow.NewMutation()
 			changes[i].DeleteRow()
 		}
 		if err := s.c.bulk(ctx, rows, changes); err != nil {
@@ -297,10 +296,10 @@ func (s *Shard) DropSpan(ctx context.Context, req *kv.DropSpanRequest) (dropped 
 
 // rowsOf returns the names of up to limit rows of a span.
 func (s *Shard) rowsOf(ctx context.Context, span kv.Span, limit int) (rows []string, err error) {
-	names := bigtable.ChainFilters(bigtable.CellsPerRowLimitFilter(1), bigtable.StripValueFilter())
-	err = s.c.readRows(ctx, rowRanges([]kv.Span{span}), names, func(row bigtable.Row) bool {
+	names := widerow.ChainFilters(widerow.FirstOfRowFilter(), widerow.StripValueFilter())
+	err = s.c.readRows(ctx, rowRanges([]kv.Span{span}), names, widerow.ReadOptions{Limit: int64(limit)}, func(row widerow.Row) bool {
 		rows = append(rows, row.Key())
 		return true
-	}, bigtable.LimitRows(int64(limit)))
+	})
 	return rows, err
 }

@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -108,10 +107,10 @@ func (c *Client) AcquireLease(ctx context.Context, addr string) (*Lease, error) 
 func (l *Lease) swap(ctx context.Context, before []byte, window []byte) error {
 	begun := time.Now()
 	value := encodeLease(l.id, l.seq+1, l.addr)
-	change := bigtable.NewMutation()
-	change.Set(familyMeta, columnLease, 0, value)
+	change := widerow.NewMutation()
+	change.Set(familyMeta, columnLease, value)
 	if window != nil {
-		change.Set(familyMeta, columnWindow, 0, window)
+		change.Set(familyMeta, columnWindow, window)
 	}
 	swapped, err := l.c.change(ctx, columnLease, before, change)
 	if err != nil {
@@ -130,12 +129,12 @@ func (l *Lease) swap(ctx context.Context, before []byte, window []byte) error {
 }
 
 // change makes a change of the coordinator's row if a cell is as before; nil: if there is none.
-func (c *Client) change(ctx context.Context, qualifier string, before []byte, change *bigtable.Mutation) (made bool, err error) {
+func (c *Client) change(ctx context.Context, qualifier string, before []byte, change *widerow.Mutation) (made bool, err error) {
 	cell := column(familyMeta, qualifier)
 	if before == nil {
 		return c.unless(ctx, metaRow(coordinatorRow), cell, change)
 	}
-	is := bigtable.ChainFilters(cell, bigtable.ValueRangeFilter(before, append(bytes.Clone(before), 0)))
+	is := widerow.ChainFilters(cell, widerow.ValueRangeFilter(before, append(bytes.Clone(before), 0)))
 	return c.onlyIf(ctx, metaRow(coordinatorRow), is, change)
 }
 
@@ -181,8 +180,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = time.Time{}
-	change := bigtable.NewMutation()
-	change.Set(familyMeta, columnLease, 0, encodeLease(l.id, l.seq+1, ""))
+	change := widerow.NewMutation()
+	change.Set(familyMeta, columnLease, encodeLease(l.id, l.seq+1, ""))
 	_, err := l.c.change(ctx, columnLease, l.value, change)
 	return err
 }
@@ -268,9 +267,9 @@ func (g *GCSettings) SaveGC(s kv.GCSettings) error {
 	ctx, cancel := context.WithTimeout(context.Background(), settingsTimeout)
 	defer cancel()
 	value := binary.BigEndian.AppendUint64(nil, uint64(s.Life.Milliseconds()))
-	change := bigtable.NewMutation()
-	change.Set(familyMeta, columnValue, 0, binary.BigEndian.AppendUint64(value, uint64(s.SafePoint)))
-	return g.c.bulk(ctx, []string{metaRow(gcSettingsRow)}, []*bigtable.Mutation{change})
+	change := widerow.NewMutation()
+	change.Set(familyMeta, columnValue, binary.BigEndian.AppendUint64(value, uint64(s.SafePoint)))
+	return g.c.bulk(ctx, []string{metaRow(gcSettingsRow)}, []*widerow.Mutation{change})
 }
 
 // LoadCleared returns nothing: the table, which is one shard, is never away while others are not.

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -19,12 +18,12 @@ import (
 // writes without reading, and a clear removes what it has seen and nothing else.
 
 // cellsOf matches an observer's cells.
-func cellsOf(observer uint64) bigtable.Filter {
+func cellsOf(observer uint64) widerow.Filter {
 	end := ""
 	if observer+1 != 0 {
 		end = observerColumn(observer + 1)
 	}
-	return bigtable.ColumnRangeFilter(familyNotify, observerColumn(observer), end)
+	return widerow.ColumnRangeFilter(familyNotify, observerColumn(observer), end)
 }
 
 // notification is one cell of the notify family.
@@ -35,7 +34,7 @@ type notification struct {
 }
 
 // notifications returns a row's cells of one observer, newest first.
-func notifications(row bigtable.Row) (all []notification, err error) {
+func notifications(row widerow.Row) (all []notification, err error) {
 	for _, item := range row[familyNotify] {
 		qualifier := strings.TrimPrefix(item.Column, familyNotify+":")
 		if len(qualifier) != 16 || len(item.Value) != 1 {
@@ -57,9 +56,9 @@ func (s *Shard) NotifyScan(ctx context.Context, req *kv.NotifyScanRequest) (*kv.
 	}
 	res := &kv.NotifyScanResponse{}
 	var failed error
-	newest := bigtable.ChainFilters(cellsOf(req.Observer), bigtable.CellsPerRowLimitFilter(1))
+	newest := widerow.ChainFilters(cellsOf(req.Observer), widerow.FirstOfRowFilter())
 	// One more than asked for shows whether cells follow.
-	err := s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), newest, func(row bigtable.Row) bool {
+	err := s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), newest, widerow.ReadOptions{Limit: int64(req.Limit) + 1}, func(row widerow.Row) bool {
 		cells, err := notifications(row)
 		if failed = err; err != nil || len(cells) == 0 {
 			return err == nil
@@ -71,7 +70,7 @@ func (s *Shard) NotifyScan(ctx context.Context, req *kv.NotifyScanRequest) (*kv.
 		}
 		res.Cells = append(res.Cells, kv.NotifyCell{Key: key, Latest: cells[0].ts, Hop: cells[0].hop})
 		return true
-	}, bigtable.LimitRows(int64(req.Limit)+1))
+	})
 	if err == nil {
 		err = failed
 	}
@@ -86,21 +85,21 @@ func (s *Shard) NotifyClear(ctx context.Context, req *kv.NotifyClearRequest) (cl
 	if err := s.admit(req.Ranges...); err != nil {
 		return 0, err
 	}
-	rows := make(bigtable.RowList, len(req.Cells))
+	rows := make(widerow.RowList, len(req.Cells))
 	upTo := make(map[string]tso.Timestamp, len(req.Cells))
 	for i := range req.Cells {
 		rows[i] = rowKey(req.Cells[i].Key)
 		upTo[rows[i]] = req.Cells[i].UpTo
 	}
 	var names []string
-	var changes []*bigtable.Mutation
+	var changes []*widerow.Mutation
 	var failed error
-	err = s.c.readRows(ctx, rows, cellsOf(req.Observer), func(row bigtable.Row) bool {
+	err = s.c.readRows(ctx, rows, cellsOf(req.Observer), widerow.ReadOptions{}, func(row widerow.Row) bool {
 		cells, err := notifications(row)
 		if failed = err; err != nil {
 			return false
 		}
-		change, n := bigtable.NewMutation(), 0
+		change, n := widerow.NewMutation(), 0
 		for _, c := range cells {
 			if c.ts <= upTo[row.Key()] {
 				change.DeleteCellsInColumn(familyNotify, c.column)
@@ -138,10 +137,10 @@ func (s *Shard) NotifyPut(ctx context.Context, req *kv.NotifyPutRequest) error {
 	if err := s.issued.check(ctx, req.TS); err != nil {
 		return err
 	}
-	rows, changes := make([]string, len(req.Keys)), make([]*bigtable.Mutation, len(req.Keys))
+	rows, changes := make([]string, len(req.Keys)), make([]*widerow.Mutation, len(req.Keys))
 	for i, key := range req.Keys {
-		rows[i], changes[i] = rowKey(key), bigtable.NewMutation()
-		changes[i].Set(familyNotify, notifyColumn(req.Observer, req.TS), 0, []byte{req.Hop})
+		rows[i], changes[i] = rowKey(key), widerow.NewMutation()
+		changes[i].Set(familyNotify, notifyColumn(req.Observer, req.TS), []byte{req.Hop})
 	}
 	if err := s.c.bulk(ctx, rows, changes); err != nil {
 		return err
@@ -163,20 +162,20 @@ func (s *Shard) NotifyDrop(ctx context.Context, req *kv.NotifyDropRequest) error
 	}
 	for {
 		var rows []string
-		var changes []*bigtable.Mutation
+		var changes []*widerow.Mutation
 		var failed error
-		err := s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), cellsOf(req.Observer), func(row bigtable.Row) bool {
+		err := s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), cellsOf(req.Observer), widerow.ReadOptions{Limit: collectRows}, func(row widerow.Row) bool {
 			cells, err := notifications(row)
 			if failed = err; err != nil {
 				return false
 			}
-			change := bigtable.NewMutation()
+			change := widerow.NewMutation()
 			for _, c := range cells {
 				change.DeleteCellsInColumn(familyNotify, c.column)
 			}
 			rows, changes = append(rows, row.Key()), append(changes, change)
 			return true
-		}, bigtable.LimitRows(collectRows))
+		})
 		if err == nil {
 			err = failed
 		}

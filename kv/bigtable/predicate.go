@@ -1,8 +1,7 @@
 package bigtable
 
 import (
-	"cloud.google.com/go/bigtable"
-
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -16,32 +15,32 @@ import (
 // The second needs no other condition: while the lock is there nobody else changes what the decision depends on (I3).
 
 // locksBut matches the locks of a row except those of one transaction.
-func locksBut(startTS tso.Timestamp) []bigtable.Filter {
+func locksBut(startTS tso.Timestamp) []widerow.Filter {
 	own := plainTS(startTS)
 	return append(otherColumns(string(rune(exclusiveLock)), own), otherColumns(string(rune(sharedLock)), own)...)
 }
 
 // otherColumns matches the lock columns of a kind but one.
-func otherColumns(kind, own string) []bigtable.Filter {
+func otherColumns(kind, own string) []widerow.Filter {
 	next := string(rune(kind[0] + 1))
-	return []bigtable.Filter{
-		bigtable.ColumnRangeFilter(familyLock, kind, kind+own),
-		bigtable.ColumnRangeFilter(familyLock, kind+own+"\x00", next),
+	return []widerow.Filter{
+		widerow.ColumnRangeFilter(familyLock, kind, kind+own),
+		widerow.ColumnRangeFilter(familyLock, kind+own+"\x00", next),
 	}
 }
 
 // newerVersions matches write cells with a commit_ts above ts.
-func newerVersions(ts tso.Timestamp) bigtable.Filter {
-	return bigtable.ChainFilters(newerWrites(ts), bigtable.CellsPerRowLimitFilter(1))
+func newerVersions(ts tso.Timestamp) widerow.Filter {
+	return widerow.ChainFilters(newerWrites(ts), widerow.FirstOfRowFilter())
 }
 
-func newerWrites(ts tso.Timestamp) bigtable.Filter {
-	return bigtable.ColumnRangeFilter(familyWrite, inverted(tso.MaxTimestamp), inverted(ts))
+func newerWrites(ts tso.Timestamp) widerow.Filter {
+	return widerow.ColumnRangeFilter(familyWrite, inverted(tso.MaxTimestamp), inverted(ts))
 }
 
 // newerStatuses matches records of committed locks above ts.
-func newerStatuses(ts tso.Timestamp) bigtable.Filter {
-	return bigtable.ColumnRangeFilter(familyStatus, string(rune(statusCommit))+inverted(tso.MaxTimestamp), string(rune(statusCommit))+inverted(ts))
+func newerStatuses(ts tso.Timestamp) widerow.Filter {
+	return widerow.ColumnRangeFilter(familyStatus, string(rune(statusCommit))+inverted(tso.MaxTimestamp), string(rune(statusCommit))+inverted(ts))
 }
 
 func rollbackColumn(startTS tso.Timestamp) string {
@@ -55,24 +54,24 @@ func commitColumn(commitTS tso.Timestamp) string {
 func fenceColumn(ts tso.Timestamp) string { return string(rune(statusFence)) + inverted(ts) }
 
 // wholeFamily matches a family. A range of columns is cheaper than a filter by name, which is a regular expression.
-func wholeFamily(family string) bigtable.Filter { return bigtable.ColumnRangeFilter(family, "", "") }
+func wholeFamily(family string) widerow.Filter { return widerow.ColumnRangeFilter(family, "", "") }
 
 // column matches one column.
-func column(family, qualifier string) bigtable.Filter {
-	return bigtable.ColumnRangeFilter(family, qualifier, qualifier+"\x00")
+func column(family, qualifier string) widerow.Filter {
+	return widerow.ColumnRangeFilter(family, qualifier, qualifier+"\x00")
 }
 
 // fenced matches fences at or above ts.
-func fenced(ts tso.Timestamp) bigtable.Filter {
-	return bigtable.ColumnRangeFilter(familyStatus, fenceColumn(tso.MaxTimestamp), fenceColumn(ts)+"\x00")
+func fenced(ts tso.Timestamp) widerow.Filter {
+	return widerow.ColumnRangeFilter(familyStatus, fenceColumn(tso.MaxTimestamp), fenceColumn(ts)+"\x00")
 }
 
 // hasPut matches a newest version that is a value.
-func hasPut() bigtable.Filter {
-	return bigtable.ChainFilters(
+func hasPut() widerow.Filter {
+	return widerow.ChainFilters(
 		wholeFamily(familyWrite),
-		bigtable.CellsPerRowLimitFilter(1),
-		bigtable.ValueRangeFilter([]byte{byte(mvcc.OpPut)}, []byte{byte(mvcc.OpPut) + 1}))
+		widerow.FirstOfRowFilter(),
+		widerow.ValueRangeFilter([]byte{byte(mvcc.OpPut)}, []byte{byte(mvcc.OpPut) + 1}))
 }
 
 // unchanged are the records that a decision about a row without a prewritten lock of its transaction depends on.
@@ -95,16 +94,16 @@ const (
 )
 
 // violated matches unless the records are as the decision knows them.
-func (u *unchanged) violated() bigtable.Filter {
+func (u *unchanged) violated() widerow.Filter {
 	own := plainTS(u.startTS)
-	filters := []bigtable.Filter{newerVersions(u.version), newerStatuses(u.status), column(familyStatus, rollbackColumn(u.startTS)), fenced(u.startTS)}
+	filters := []widerow.Filter{newerVersions(u.version), newerStatuses(u.status), column(familyStatus, rollbackColumn(u.startTS)), fenced(u.startTS)}
 	switch u.locks {
 	case anyLock:
 		filters = append(filters, wholeFamily(familyLock))
 	case othersOrOwnExclusive:
 		filters = append(filters, append(locksBut(u.startTS), column(familyLock, string(rune(exclusiveLock))+own))...)
 	case exclusiveOrOwnLock:
-		filters = append(filters, bigtable.ColumnRangeFilter(familyLock, string(rune(exclusiveLock)), string(rune(exclusiveLock+1))),
+		filters = append(filters, widerow.ColumnRangeFilter(familyLock, string(rune(exclusiveLock)), string(rune(exclusiveLock+1))),
 			column(familyLock, string(rune(sharedLock))+own))
 	case ownLock:
 		filters = append(filters, column(familyLock, string(rune(exclusiveLock))+own), column(familyLock, string(rune(sharedLock))+own))
@@ -112,45 +111,45 @@ func (u *unchanged) violated() bigtable.Filter {
 	if u.mustMiss {
 		filters = append(filters, hasPut())
 	}
-	return bigtable.InterleaveFilters(filters...)
+	return widerow.InterleaveFilters(filters...)
 }
 
 // lockIs matches a lock cell with a value.
-func lockIs(column string, value []byte) bigtable.Filter {
-	return bigtable.ChainFilters(
-		bigtable.ColumnRangeFilter(familyLock, column, column+"\x00"),
-		bigtable.ValueRangeFilter(value, append(append([]byte{}, value...), 0)))
+func lockIs(column string, value []byte) widerow.Filter {
+	return widerow.ChainFilters(
+		widerow.ColumnRangeFilter(familyLock, column, column+"\x00"),
+		widerow.ValueRangeFilter(value, append(append([]byte{}, value...), 0)))
 }
 
 // visibleAt reads a row as of a snapshot: its locks, its fence, the newest version, and the newest data, which is usually that
 // version's.
-func visibleAt(ts tso.Timestamp, values bool) bigtable.Filter { return visibleBetween(ts, ts, values) }
+func visibleAt(ts tso.Timestamp, values bool) widerow.Filter { return visibleBetween(ts, ts, values) }
 
 // visibleBetween reads a row as of the newest of several snapshots, with the fences of the oldest.
-func visibleBetween(oldest, newest tso.Timestamp, values bool) bigtable.Filter {
-	filters := []bigtable.Filter{
+func visibleBetween(oldest, newest tso.Timestamp, values bool) widerow.Filter {
+	filters := []widerow.Filter{
 		wholeFamily(familyLock),
 		fenced(oldest),
-		bigtable.ChainFilters(bigtable.ColumnRangeFilter(familyWrite, inverted(newest), ""), bigtable.CellsPerRowLimitFilter(1)),
+		widerow.ChainFilters(widerow.ColumnRangeFilter(familyWrite, inverted(newest), ""), widerow.FirstOfRowFilter()),
 	}
 	if values {
-		filters = append(filters, bigtable.ChainFilters(bigtable.ColumnRangeFilter(familyData, inverted(newest), ""), bigtable.CellsPerRowLimitFilter(1)))
+		filters = append(filters, widerow.ChainFilters(widerow.ColumnRangeFilter(familyData, inverted(newest), ""), widerow.FirstOfRowFilter()))
 	}
-	return bigtable.InterleaveFilters(filters...)
+	return widerow.InterleaveFilters(filters...)
 }
 
 // dataUpTo reads all data of a row up to a start_ts.
-func dataUpTo(ts tso.Timestamp) bigtable.Filter {
-	return bigtable.ColumnRangeFilter(familyData, inverted(ts), "")
+func dataUpTo(ts tso.Timestamp) widerow.Filter {
+	return widerow.ColumnRangeFilter(familyData, inverted(ts), "")
 }
 
 // recordsOf reads what a decision about a transaction depends on.
-func recordsOf(startTS tso.Timestamp) bigtable.Filter {
-	return bigtable.InterleaveFilters(
+func recordsOf(startTS tso.Timestamp) widerow.Filter {
+	return widerow.InterleaveFilters(
 		wholeFamily(familyLock),
 		column(familyStatus, rollbackColumn(startTS)),
 		newerStatuses(startTS),
 		fenced(startTS),
 		newerWrites(startTS),
-		bigtable.ChainFilters(wholeFamily(familyWrite), bigtable.CellsPerRowLimitFilter(1)))
+		widerow.ChainFilters(wholeFamily(familyWrite), widerow.FirstOfRowFilter()))
 }

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"cloud.google.com/go/bigtable"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -149,14 +149,14 @@ func held(l mvcc.Lock) *heldLock {
 }
 
 // change is the mutation of a row that locks it.
-func (p *prewriting) change(m *mvcc.Mutation, l *heldLock, before *heldLock) *bigtable.Mutation {
-	change := bigtable.NewMutation()
+func (p *prewriting) change(m *mvcc.Mutation, l *heldLock, before *heldLock) *widerow.Mutation {
+	change := widerow.NewMutation()
 	if before != nil && before.column != l.column {
 		change.DeleteCellsInColumn(familyLock, before.column)
 	}
-	change.Set(familyLock, l.column, 0, l.value)
+	change.Set(familyLock, l.column, l.value)
 	if m.Op == mvcc.OpPut {
-		change.Set(familyData, inverted(p.req.StartTS), 0, m.Value)
+		change.Set(familyData, inverted(p.req.StartTS), m.Value)
 	}
 	return change
 }
@@ -201,8 +201,8 @@ func (p *prewriting) renew(ctx context.Context, i int, m *mvcc.Mutation, v *view
 	l := v.own.lock
 	l.HeardMillis = max(l.HeardMillis+1, uint64(time.Now().UnixMilli()))
 	next := held(l)
-	change := bigtable.NewMutation()
-	change.Set(familyLock, next.column, 0, next.value)
+	change := widerow.NewMutation()
+	change.Set(familyLock, next.column, next.value)
 	renewed, err = p.s.c.onlyIf(ctx, rowKey(m.Key), lockIs(v.own.column, v.own.value), change)
 	return p.placed(i, m, next, nil, renewed), err
 }
@@ -221,10 +221,10 @@ func (p *prewriting) recordUse(ctx context.Context, m *mvcc.Mutation) error {
 	if m.Op != mvcc.OpCheckShared {
 		return nil
 	}
-	change := bigtable.NewMutation()
+	change := widerow.NewMutation()
 	at := max(p.req.FloorTS, p.req.ReadTS, p.req.StartTS)
-	change.Set(familyStatus, commitColumn(at), 0, []byte(plainTS(mvcc.UseStartTS(p.req.StartTS))))
-	return p.s.c.bulk(ctx, []string{rowKey(m.Key)}, []*bigtable.Mutation{change})
+	change.Set(familyStatus, commitColumn(at), []byte(plainTS(mvcc.UseStartTS(p.req.StartTS))))
+	return p.s.c.bulk(ctx, []string{rowKey(m.Key)}, []*widerow.Mutation{change})
 }
 
 // undo unlocks what a request that has failed has locked. What cannot be unlocked expires, as after a crash.
@@ -245,11 +245,11 @@ const undoTimeout = 5 * time.Second
 func (p *prewriting) undoOne(ctx context.Context, m *mvcc.Mutation, d *prewritten) error {
 	p.s.memo.forget(p.req.StartTS, m.Key)
 	for placed := d.placed; ; {
-		change := bigtable.NewMutation()
+		change := widerow.NewMutation()
 		change.DeleteCellsInColumn(familyLock, placed.column)
 		change.DeleteCellsInColumn(familyData, inverted(p.req.StartTS))
 		if d.before != nil {
-			change.Set(familyLock, d.before.column, 0, d.before.value)
+			change.Set(familyLock, d.before.column, d.before.value)
 		}
 		undone, err := p.s.c.onlyIf(ctx, rowKey(m.Key), lockIs(placed.column, placed.value), change)
 		if err != nil || undone {

@@ -6,9 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -192,11 +191,8 @@ func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse
 		return nil, err
 	}
 	p := &pageBuilder{req: req, page: &kv.ScanResponse{}}
-	opts := []bigtable.ReadOption{bigtable.LimitRows(int64(req.Limit))}
-	if req.Reverse {
-		opts = append(opts, bigtable.ReverseScan())
-	}
-	err := s.c.readRows(ctx, rowRanges(req.Spans), visibleAt(req.ReadTS, !req.KeysOnly), p.add, opts...)
+	opts := widerow.ReadOptions{Limit: int64(req.Limit), Reverse: req.Reverse}
+	err := s.c.readRows(ctx, rowRanges(req.Spans), visibleAt(req.ReadTS, !req.KeysOnly), opts, p.add)
 	if err == nil {
 		err = p.err
 	}
@@ -210,10 +206,10 @@ func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse
 }
 
 // rowRanges are the rows of spans.
-func rowRanges(spans []kv.Span) bigtable.RowRangeList {
-	ranges := make(bigtable.RowRangeList, len(spans))
+func rowRanges(spans []kv.Span) widerow.RowRangeList {
+	ranges := make(widerow.RowRangeList, len(spans))
 	for i, s := range spans {
-		ranges[i] = bigtable.NewClosedOpenRange(rowKey(s.Start), endRow(s.End))
+		ranges[i] = widerow.NewClosedOpenRange(rowKey(s.Start), endRow(s.End))
 	}
 	return ranges
 }
@@ -230,7 +226,7 @@ type pageBuilder struct {
 }
 
 // add takes a row, and reports whether the page has room for more.
-func (p *pageBuilder) add(row bigtable.Row) bool {
+func (p *pageBuilder) add(row widerow.Row) bool {
 	r, err := parse(row)
 	if err != nil {
 		p.err = err
@@ -301,10 +297,10 @@ func (s *Shard) Refresh(ctx context.Context, req *kv.RefreshRequest) error {
 		return err
 	}
 	var found error
-	changes := bigtable.InterleaveFilters(wholeFamily(familyLock), fenced(max(req.FromTS, 1)), newerWrites(req.FromTS))
+	changes := widerow.InterleaveFilters(wholeFamily(familyLock), fenced(max(req.FromTS, 1)), newerWrites(req.FromTS))
 	spans := slices.Clone(req.Spans)
 	slices.SortFunc(spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
-	err := s.c.readRows(ctx, rowRanges(spans), changes, func(row bigtable.Row) bool {
+	err := s.c.readRows(ctx, rowRanges(spans), changes, widerow.ReadOptions{}, func(row widerow.Row) bool {
 		r, err := parse(row)
 		if err == nil {
 			err = changed(r, req)
@@ -352,7 +348,7 @@ func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.L
 	if limit <= 0 {
 		limit = math.MaxInt
 	}
-	err := s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), wholeFamily(familyLock), func(row bigtable.Row) bool {
+	err := s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), wholeFamily(familyLock), widerow.ReadOptions{}, func(row widerow.Row) bool {
 		r, err := parse(row)
 		if failed = err; err != nil {
 			return false

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -41,7 +40,7 @@ type datum struct {
 type statusRecord struct{ commitTS, startTS tso.Timestamp }
 
 // parse reads the cells of a row. The filter may have returned a cell twice.
-func parse(row bigtable.Row) (*record, error) {
+func parse(row widerow.Row) (*record, error) {
 	r := &record{key: keyOf(row.Key())}
 	for _, family := range [...]string{familyLock, familyWrite, familyData, familyStatus} {
 		before := ""
@@ -198,7 +197,7 @@ func (s *Shard) look(ctx context.Context, startTS tso.Timestamp, key []byte) (*v
 	return viewOf(r, startTS), err
 }
 
-func (s *Shard) readKey(ctx context.Context, key []byte, f bigtable.Filter) (*record, error) {
+func (s *Shard) readKey(ctx context.Context, key []byte, f widerow.Filter) (*record, error) {
 	row, err := s.c.readRow(ctx, rowKey(key), f)
 	if err != nil || row == nil {
 		return nil, err
@@ -207,17 +206,17 @@ func (s *Shard) readKey(ctx context.Context, key []byte, f bigtable.Filter) (*re
 }
 
 // readKeys reads the rows of ascending keys; those without a cell are nil.
-func (s *Shard) readKeys(ctx context.Context, keys [][]byte, f bigtable.Filter) ([]*record, error) {
+func (s *Shard) readKeys(ctx context.Context, keys [][]byte, f widerow.Filter) ([]*record, error) {
 	found := make([]*record, len(keys))
 	at := 0
 	for start := 0; start < len(keys); {
-		var rows bigtable.RowList
+		var rows widerow.RowList
 		for size := 0; start < len(keys) && size < maxReadBytes; start++ {
 			rows = append(rows, rowKey(keys[start]))
 			size += len(keys[start]) + 8
 		}
 		var failed error
-		err := s.c.readRows(ctx, rows, f, func(row bigtable.Row) bool {
+		err := s.c.readRows(ctx, rows, f, widerow.ReadOptions{}, func(row widerow.Row) bool {
 			for at < len(keys) && rowKey(keys[at]) < row.Key() {
 				at++
 			}

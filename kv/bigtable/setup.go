@@ -11,6 +11,8 @@ import (
 	"cloud.google.com/go/bigtable"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 )
 
 // Setup is what CreateTable has found and made.
@@ -129,7 +131,7 @@ func probe(ctx context.Context, opts Options, created error) error {
 	}
 	defer c.client.Close()
 	row := metaRow("probe")
-	_, err = c.table.ReadRow(ctx, row)
+	err = c.table.ReadRows(ctx, widerow.RowList{row}, wholeFamily(familyMeta), widerow.ReadOptions{Limit: 1}, func(widerow.Row) bool { return true })
 	if status.Code(err) == codes.NotFound {
 		return &SetupError{What: "the table " + opts.Table + " does not exist, and may not be created", Err: created,
 			Hint: "Run percodb init --engine bigtable once as a user with the role roles/bigtable.admin; percodb start then needs roles/bigtable.user."}
@@ -137,9 +139,9 @@ func probe(ctx context.Context, opts Options, created error) error {
 	if err != nil {
 		return setupError(ctx, opts, err)
 	}
-	change := bigtable.NewMutation()
+	change := widerow.NewMutation()
 	change.DeleteCellsInColumn(familyMeta, columnValue)
-	err = c.table.Apply(ctx, row, bigtable.NewCondMutation(wholeFamily(familyMeta), change, nil))
+	_, err = c.table.CheckAndMutate(ctx, row, wholeFamily(familyMeta), change, nil)
 	switch status.Code(err) {
 	case codes.OK:
 		return nil

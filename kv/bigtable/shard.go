@@ -9,9 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cloud.google.com/go/bigtable"
-
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
@@ -147,7 +146,7 @@ func (s *Shard) checkRowSize(ctx context.Context, m *mvcc.Mutation) error {
 	if len(m.Value) < largeValueBytes {
 		return nil
 	}
-	row, err := s.c.readRow(ctx, rowKey(m.Key), bigtable.ChainFilters(wholeFamily(familyData), bigtable.StripValueFilter()))
+	row, err := s.c.readRow(ctx, rowKey(m.Key), widerow.ChainFilters(wholeFamily(familyData), widerow.StripValueFilter()))
 	if err != nil || (len(row[familyData])+1)*maxCellBytes <= s.rowBytes {
 		return err
 	}

@@ -63,9 +63,9 @@ func start(t *testing.T, args ...string) (*process.Process, string) {
 }
 
 // startSQL starts a SQL process over an emulator.
-func startSQL(t *testing.T, emulator string) (*process.Process, string) {
+func startSQL(t *testing.T, emulator string, args ...string) (*process.Process, string) {
 	t.Helper()
-	return start(t, "start", "--engine", "bigtable", "--project", "p", "--instance", "i", "--emulator", emulator, "--listen", "127.0.0.1:0")
+	return start(t, append([]string{"start", "--engine", "bigtable", "--project", "p", "--instance", "i", "--emulator", emulator, "--listen", "127.0.0.1:0"}, args...)...)
 }
 
 func connect(t *testing.T, addr string) *pgx.Conn {
@@ -85,9 +85,9 @@ func mustExec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
 	}
 }
 
-func mustInt(t *testing.T, conn *pgx.Conn, sql string) (n int) {
+func mustInt(t *testing.T, conn *pgx.Conn, sql string, args ...any) (n int) {
 	t.Helper()
-	if err := conn.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 	return n

@@ -17,7 +17,7 @@ import (
 )
 
 // startFaulty starts an emulator, a proxy before it, and a SQL process over the proxy.
-func startFaulty(t *testing.T) (*faultproxy.Proxy, *pgx.Conn) {
+func startFaulty(t *testing.T, args ...string) (*faultproxy.Proxy, *pgx.Conn) {
 	t.Helper()
 	_, emulator := start(t, "bigtable-emulator", "--listen", "127.0.0.1:0")
 	proxy, err := faultproxy.New(emulator)
@@ -25,7 +25,7 @@ func startFaulty(t *testing.T) (*faultproxy.Proxy, *pgx.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(proxy.Close)
-	_, addr := startSQL(t, proxy.Addr())
+	_, addr := startSQL(t, proxy.Addr(), args...)
 	return proxy, connect(t, addr)
 }
 
@@ -42,7 +42,7 @@ func onKeys(method string, f faultproxy.Fault) func(string, []byte) faultproxy.F
 // Goal: the errors of Bigtable reach clients with their SQLSTATEs and what to do, and the connection goes on afterwards. Method: one fault after
 // the other, in a proxy.
 func TestErrorsOfStatements(t *testing.T) {
-	proxy, conn := startFaulty(t)
+	proxy, conn := startFaulty(t, "--request-timeout", "1s")
 	mustExec(t, conn, "CREATE TABLE e (id int PRIMARY KEY, v text)")
 	mustExec(t, conn, "INSERT INTO e VALUES (1, 'one')")
 	answer := func(code codes.Code) faultproxy.Fault {
@@ -61,6 +61,8 @@ func TestErrorsOfStatements(t *testing.T) {
 		{"deadline of the statement", "CheckAndMutateRow", faultproxy.Fault{Delay: 4 * time.Second}, "500ms", "UPDATE e SET v = 'x' WHERE id = 1", "57014", "statement timeout"},
 		{"deadline of a read", "ReadRows", faultproxy.Fault{Delay: 4 * time.Second}, "500ms", "SELECT v FROM e WHERE id = 1", "57014", "statement timeout"},
 		{"no answer before the deadline", "ReadRows", answer(codes.Unavailable), "500ms", "SELECT v FROM e WHERE id = 1", "57014", "statement timeout"},
+		{"a read without an answer", "ReadRows", faultproxy.Fault{Silent: true}, "0", "SELECT v FROM e WHERE id = 1", "08006", "does not answer"},
+		{"a write without an answer", "CheckAndMutateRow", faultproxy.Fault{Silent: true}, "0", "UPDATE e SET v = 'x' WHERE id = 1", "08006", "does not answer"},
 		{"value", "", faultproxy.Fault{}, "0", "UPDATE e SET v = repeat('x', 11000000) WHERE id = 1", "54000", "row is too big"},
 		{"key", "", faultproxy.Fault{}, "0", "CREATE TABLE k (v text PRIMARY KEY); INSERT INTO k VALUES (repeat('x', 5000))", "54000", "index row size"},
 	} {
@@ -82,14 +84,15 @@ func TestErrorsOfStatements(t *testing.T) {
 }
 
 // Goal: a commit whose outcome cannot be known is said to be so, and one that can be found out is found out. Method: the answer to the primary's commit,
-// the second conditional request, is lost; then no request is answered for longer than commits are followed up, or all are.
+// the second conditional request, is lost, or does not come; then all requests are answered, or none is for longer than commits are followed up.
 func TestLostCommits(t *testing.T) {
-	proxy, conn := startFaulty(t)
+	proxy, conn := startFaulty(t, "--request-timeout", "1s")
 	mustExec(t, conn, "CREATE TABLE e (id int PRIMARY KEY, n int)")
-	mustExec(t, conn, "INSERT INTO e VALUES (1, 0), (2, 0)")
+	mustExec(t, conn, "INSERT INTO e VALUES (1, 0), (2, 0), (3, 0), (4, 0)")
 	mustExec(t, conn, "SELECT * FROM e")
 	gone := faultproxy.Fault{Err: status.Error(codes.Unavailable, "lost")}
-	lose := func(afterwards faultproxy.Fault) {
+	executed := faultproxy.Fault{Err: gone.Err, Execute: true}
+	lose := func(commit, afterwards faultproxy.Fault) {
 		var conditional atomic.Int32
 		proxy.Inject(func(method string, request []byte) faultproxy.Fault {
 			if strings.Contains(string(request), "\x12\x0cmcoordinator") {
@@ -100,7 +103,7 @@ func TestLostCommits(t *testing.T) {
 				case 1:
 					return faultproxy.Fault{}
 				case 2:
-					return faultproxy.Fault{Err: gone.Err, Execute: true}
+					return commit
 				}
 			}
 			if conditional.Load() >= 2 {
@@ -109,24 +112,33 @@ func TestLostCommits(t *testing.T) {
 			return faultproxy.Fault{}
 		})
 	}
-	lose(faultproxy.Fault{})
-	mustExec(t, conn, "UPDATE e SET n = 1 WHERE id = 1")
-	proxy.Inject(nil)
-	if got := mustInt(t, conn, "SELECT n FROM e WHERE id = 1"); got != 1 {
-		t.Errorf("%d after a commit that was acknowledged", got)
+	for id, commit := range []faultproxy.Fault{1: executed, 2: {Silent: true, Execute: true}} {
+		if id == 0 {
+			continue
+		}
+		lose(commit, faultproxy.Fault{})
+		mustExec(t, conn, "UPDATE e SET n = 1 WHERE id = $1", id)
+		proxy.Inject(nil)
+		if got := mustInt(t, conn, "SELECT n FROM e WHERE id = $1", id); got != 1 {
+			t.Errorf("%d after a commit that was acknowledged", got)
+		}
 	}
-
-	lose(gone)
-	begun := time.Now()
-	_, err := conn.Exec(t.Context(), "UPDATE e SET n = 1 WHERE id = 2")
-	proxy.Inject(nil)
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) || pg.Code != "08007" || !strings.Contains(pg.Hint, "before you run it again") {
-		t.Errorf("%v after %v", err, time.Since(begun))
-	}
-	t.Logf("given up after %v", time.Since(begun))
-	if got := mustInt(t, conn, "SELECT n FROM e WHERE id = 2"); got != 1 { // It had committed.
-		t.Errorf("%d", got)
+	for id, afterwards := range []faultproxy.Fault{3: gone, 4: {Silent: true}} {
+		if id < 3 {
+			continue
+		}
+		lose(executed, afterwards)
+		begun := time.Now()
+		_, err := conn.Exec(t.Context(), "UPDATE e SET n = 1 WHERE id = $1", id)
+		proxy.Inject(nil)
+		var pg *pgconn.PgError
+		if !errors.As(err, &pg) || pg.Code != "08007" || !strings.Contains(pg.Hint, "before you run it again") {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		t.Logf("given up after %v", time.Since(begun))
+		if got := mustInt(t, conn, "SELECT n FROM e WHERE id = $1", id); got != 1 { // It had committed.
+			t.Errorf("%d", got)
+		}
 	}
 }
 
