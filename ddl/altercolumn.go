@@ -331,6 +331,12 @@ func (r *run) retype(ctx context.Context, t, next *catalog.TableDescriptor, ord 
 	if err := r.requireNoPolicyUses(ctx, t, ord); err != nil {
 		return nil, err
 	}
+	if triggers, err := triggersNaming(t, col); err != nil {
+		return nil, err
+	} else if len(triggers) > 0 {
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used in a trigger definition").
+			WithDetail("trigger %s on table %s depends on column %q", triggers[0].name, r.displayed(ctx, t), n.Name)
+	}
 	if err := r.alterIdentityType(ctx, col, typ, n); err != nil {
 		return nil, err
 	}

@@ -44,8 +44,8 @@ type Deps struct {
 	CheckSetting func(name, value string) (title string, err error)
 	// SuperuserSetting reports whether a parameter is for superusers, and roles that have been granted SET on it.
 	SuperuserSetting func(name string) bool
-	// CheckProcedural checks the body of a function in PL/pgSQL; nil: it is not checked. Positions of errors are in the body.
-	CheckProcedural func(ctx context.Context, d *catalog.RoutineDescriptor, r catalog.Resolver) error
+	// CheckProcedural checks the body of a function in PL/pgSQL; nil: it is not checked. Positions of errors and warnings are in the body.
+	CheckProcedural func(ctx context.Context, d *catalog.RoutineDescriptor, r catalog.Resolver) (warnings []*pgerror.Error, err error)
 	// LockTimeout bounds each wait for other schema changes of a statement that runs alone; 0: only the context does. In a
 	// block Guard has it.
 	LockTimeout time.Duration

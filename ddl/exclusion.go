@@ -138,8 +138,9 @@ func (r *run) excludeElement(ctx context.Context, t *catalog.TableDescriptor, me
 	if err != nil {
 		return e, err
 	}
-	signature := e.Operator + "(" + builtin.TypeName(found.Args[0]) + "," + builtin.TypeName(found.Args[1]) + ")"
-	if !commutes(e.Operator, found) {
+	left, right, commutes := declaredOperator(e.Operator, found)
+	signature := e.Operator + "(" + builtin.TypeName(left) + "," + builtin.TypeName(right) + ")"
+	if !commutes {
 		return e, pgerror.New(pgerror.WrongObjectType, "operator %s is not commutative", signature).
 			WithDetail("Only commutative operators can be used in exclusion constraints.")
 	}
@@ -150,16 +151,31 @@ func (r *run) excludeElement(ctx context.Context, t *catalog.TableDescriptor, me
 	return e, nil
 }
 
-// commutes reports whether an operator between two values of one type is its own commutator.
-func commutes(name string, o *builtin.Overload) bool {
+// declaredOperator returns the types with which an operator between two values of one type is declared, and whether it is its own commutator.
+func declaredOperator(name string, o *builtin.Overload) (left, right types.Type, commutes bool) {
 	rows := pgdata.Operators()
-	for i, id := range rows.OIDs {
-		if rows.Value(i, "oprname") == name && types.OID(rows.Number(i, "oprleft")) == o.Args[0].Underlying().OID &&
-			types.OID(rows.Number(i, "oprright")) == o.Args[1].Underlying().OID {
-			return rows.Number(i, "oprcom") == id
+	for _, args := range [][2]types.Type{{o.Args[0].Underlying(), o.Args[1].Underlying()}, {polymorphic(o.Args[0]), polymorphic(o.Args[1])}} {
+		for i, id := range rows.OIDs {
+			if rows.Value(i, "oprname") == name && types.OID(rows.Number(i, "oprleft")) == args[0].OID && types.OID(rows.Number(i, "oprright")) == args[1].OID {
+				return args[0], args[1], rows.Number(i, "oprcom") == id
+			}
 		}
 	}
-	return name == "=" || name == "<>" || name == "&&" // of polymorphic types and extensions
+	return o.Args[0], o.Args[1], name == "=" || name == "<>" || name == "&&" // of extensions
+}
+
+// polymorphic returns the type with which operators over all types of t's kind are declared.
+func polymorphic(t types.Type) types.Type {
+	t = t.Underlying()
+	switch {
+	case t.IsRange():
+		return types.Type{OID: types.OIDAnyRange, Mod: -1}
+	case t.IsMultirange():
+		return types.Type{OID: types.OIDAnyMultirange, Mod: -1}
+	case t.IsArray():
+		return types.Type{OID: types.OIDAnyArray, Mod: -1}
+	}
+	return t
 }
 
 // exclusionClass is an operator class of an element of EXCLUDE, as far as it matters there.

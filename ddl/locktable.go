@@ -68,15 +68,15 @@ func (r *run) lockTable(ctx context.Context, n *ast.LockTable) error {
 }
 
 func (r *run) lockRelation(ctx context.Context, t *catalog.TableDescriptor, n *ast.LockTable) error {
-	switch t.Kind {
-	case catalog.KindTable:
-	case catalog.KindView, catalog.KindVirtual:
+	switch {
+	case t.Kind == catalog.KindTable && !t.Materialized:
+	case t.Kind == catalog.KindView, t.Kind == catalog.KindVirtual:
 		if locksWriters(n) {
 			return pgerror.Unsupported("LOCK TABLE of a view in this mode", "Lock the tables that it reads.")
 		}
 		return nil
 	default:
-		return pgerror.New(pgerror.WrongObjectType, "cannot lock relation %q", t.Name)
+		return pgerror.New(pgerror.WrongObjectType, "cannot lock relation %q", t.Name).WithDetail("This operation is not supported for %ss.", kindWord(t))
 	}
 	if !locksWriters(n) {
 		return nil

@@ -158,7 +158,7 @@ func (b *builder) createPartition(ctx context.Context, n *ast.CreateTable, paren
 		return err
 	}
 	if rest := s.rest(); rest != nil && !bound.Default {
-		if err := b.requireNotInDefault(ctx, parent, rest, &bound); err != nil {
+		if err := b.requireNotInDefault(ctx, parent, rest, &bound, func(*catalog.TableDescriptor) *catalog.TableDescriptor { return rest }); err != nil {
 			return err
 		}
 	}
@@ -198,8 +198,10 @@ func (r *run) link(ctx context.Context, parentID, id uint64) error {
 	return r.update(ctx, parent, next, true)
 }
 
-// requireNotInDefault fails if the default partition has rows of a new one.
-func (r *run) requireNotInDefault(ctx context.Context, parent, rest *catalog.TableDescriptor, bound *catalog.PartitionBound) error {
+// requireNotInDefault fails if the default partition has rows of a new one; named returns the partition that the error names, of the one that
+// holds a row.
+func (r *run) requireNotInDefault(ctx context.Context, parent, rest *catalog.TableDescriptor, bound *catalog.PartitionBound,
+	named func(holder *catalog.TableDescriptor) *catalog.TableDescriptor) error {
 	one, err := partition.New(parent, []catalog.PartitionBound{*bound})
 	if err != nil {
 		return err
@@ -228,8 +230,8 @@ func (r *run) requireNotInDefault(ctx context.Context, parent, rest *catalog.Tab
 			if one.Find(key) < 0 {
 				return nil
 			}
-			e := pgerror.New(pgerror.CheckViolation, "updated partition constraint for default partition %q would be violated by some row", t.Name)
-			e.Schema, e.Table = t.Schema, t.Name
+			e := pgerror.New(pgerror.CheckViolation, "updated partition constraint for default partition %q would be violated by some row", named(t).Name)
+			e.Schema, e.Table = named(t).Schema, named(t).Name
 			return e
 		})
 		if err != nil {
@@ -293,7 +295,7 @@ func (r *run) attachPartition(ctx context.Context, parent *catalog.TableDescript
 		}
 	}
 	if rest := s.rest(); rest != nil && !bound.Default {
-		if err := r.requireNotInDefault(ctx, parent, rest, &bound); err != nil {
+		if err := r.requireNotInDefault(ctx, parent, rest, &bound, func(holder *catalog.TableDescriptor) *catalog.TableDescriptor { return holder }); err != nil {
 			return err
 		}
 	}

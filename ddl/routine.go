@@ -2,6 +2,7 @@ package ddl
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -487,5 +488,12 @@ func (r *run) checkProcedural(ctx context.Context, d *catalog.RoutineDescriptor,
 	if r.CheckProcedural == nil || !r.checksBodies() {
 		return nil
 	}
-	return inBody(r.CheckProcedural(ctx, d, r.r), o.bodyAt)
+	warnings, err := r.CheckProcedural(ctx, d, r.r)
+	for _, w := range warnings {
+		var placed *pgerror.Error
+		if errors.As(inBody(w, o.bodyAt), &placed) {
+			r.Report.Notice(placed)
+		}
+	}
+	return inBody(err, o.bodyAt)
 }

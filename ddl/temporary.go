@@ -2,6 +2,7 @@ package ddl
 
 import (
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/ast"
@@ -144,11 +145,26 @@ func inTemporary(ctx context.Context, d Deps, f func(r *run) error) error {
 func (r *run) endTemporary(ctx context.Context) error {
 	drop, empty := r.Temporary.AtCommit()
 	for _, t := range empty {
+		if err := r.requireSameEnd(t); err != nil {
+			return err
+		}
 		if err := r.truncateOne(ctx, t, false); err != nil {
 			return err
 		}
 	}
 	return r.dropTemporary(ctx, drop)
+}
+
+// requireSameEnd fails if the rows of another temporary table that reference those of t, which the commit deletes, stay.
+func (r *run) requireSameEnd(t *catalog.TableDescriptor) error {
+	for _, other := range r.Temporary.All() {
+		if other.OnCommit == catalog.CommitEmpties || !slices.ContainsFunc(other.ForeignKeys, func(k catalog.ForeignKeyDescriptor) bool { return k.Parent == t.ID }) {
+			continue
+		}
+		return pgerror.New(pgerror.FeatureNotSupported, "unsupported ON COMMIT and foreign key combination").
+			WithDetail("Table %q references %q, but they do not have the same ON COMMIT setting.", other.Name, t.Name)
+	}
+	return nil
 }
 
 func (r *run) dropTemporary(ctx context.Context, tables []*catalog.TableDescriptor) error {

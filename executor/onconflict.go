@@ -267,6 +267,19 @@ func (c *onConflict) conflict(ctx context.Context, ix *catalog.IndexDescriptor, 
 	return c.update(ctx, old)
 }
 
+// requireStay fails if the new row belongs to another partition.
+func (c *onConflict) requireStay() error {
+	w := c.m.writer
+	if w.bound == nil {
+		return nil
+	}
+	if ok, err := w.bound.Holds(&w.ex.ev, c.newRow); ok || err != nil {
+		return err
+	}
+	return pgerror.New(pgerror.FeatureNotSupported, "invalid ON UPDATE specification").
+		WithDetail("The result tuple would appear in a different partition than the original tuple.")
+}
+
 // update sets the existing row, which is the first half of pair.
 func (c *onConflict) update(ctx context.Context, old types.Row) error {
 	ex, w := c.m.ex, c.m.writer
@@ -291,6 +304,9 @@ func (c *onConflict) update(ctx context.Context, old types.Row) error {
 		return err
 	}
 	if err := c.m.pass(c.plan.Policies, c.newRow, false); err != nil {
+		return err
+	}
+	if err := c.requireStay(); err != nil {
 		return err
 	}
 	if err := w.check(ctx, c.newRow); err != nil {

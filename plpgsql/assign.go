@@ -144,6 +144,9 @@ func (a *activation) assignFields(n int, fields types.Row, sh *shape) error {
 		return a.storeRow(n, append(types.Row{}, fields[:len(sh.types)]...))
 	}
 	own := a.shapes[n]
+	if err := a.countFields(len(sh.types), len(own.types)); err != nil {
+		return err
+	}
 	out := make(types.Row, len(own.types))
 	for i := range own.types {
 		if i >= len(sh.types) {
@@ -155,6 +158,22 @@ func (a *activation) assignFields(n int, fields types.Row, sh *shape) error {
 		}
 	}
 	return a.storeRow(n, out)
+}
+
+// countFields reports an assignment of so many fields to so many others, if the extra check for that is on.
+func (a *activation) countFields(from, to int) error {
+	o := a.host.Options()
+	if from == to || !o.checks(StrictMultiAssignment) {
+		return nil
+	}
+	which := "extra_warnings"
+	if o.Errors&StrictMultiAssignment != 0 {
+		which = "extra_errors"
+	}
+	e := pgerror.New(pgerror.DatatypeMismatch, "number of source and target fields in assignment does not match").
+		WithDetail("strict_multi_assignment check of %s is active.", which).
+		WithHint("Make sure the query returns the exact list of columns.")
+	return o.extra(StrictMultiAssignment, e, a.warn)
 }
 
 // assignTargets stores the columns of a row of a query; nil: the query has none.
@@ -171,6 +190,11 @@ func (a *activation) assignTargets(t *target, row types.Row, sh *shape) error {
 			return a.assignRow(t.variable, row[0], sh.types[0])
 		}
 		return a.assignFields(t.variable, row, sh)
+	}
+	if row != nil {
+		if err := a.countFields(len(sh.types), len(t.list)); err != nil {
+			return err
+		}
 	}
 	for i, x := range t.list {
 		d, from := types.Null, types.TUnknown

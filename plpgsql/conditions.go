@@ -45,7 +45,6 @@ const (
 	caseNotFound     pgerror.Code = "20000"
 	noResultReturned pgerror.Code = "2F005"
 	noActiveHandler  pgerror.Code = "0Z002"
-	badTermination   pgerror.Code = "2D000"
 )
 
 // conditionNames are PostgreSQL's names of SQLSTATEs.

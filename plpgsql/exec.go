@@ -149,6 +149,16 @@ func (f flow) ends(label string) (bool, flow) {
 	return false, flow{}
 }
 
+// iterate executes the body of a loop once, and reports whether the loop ends, and with what.
+func (a *activation) iterate(label string, body []stmt) (done bool, out flow, err error) {
+	f, err := a.run(body)
+	if err != nil {
+		return true, flow{}, err
+	}
+	done, out = f.ends(label)
+	return done, out, nil
+}
+
 // loop executes LOOP and WHILE; while nil holds always.
 func (a *activation) loop(label string, body []stmt, while func() (bool, error)) (flow, error) {
 	for {
@@ -160,12 +170,8 @@ func (a *activation) loop(label string, body []stmt, while func() (bool, error))
 				return flow{}, err
 			}
 		}
-		f, err := a.run(body)
-		if err != nil {
-			return flow{}, err
-		}
-		if done, out := f.ends(label); done {
-			return out, nil
+		if done, out, err := a.iterate(label, body); done {
+			return out, err
 		}
 	}
 }
@@ -212,12 +218,10 @@ func (a *activation) forInteger(s *forIntStmt) (flow, error) {
 		}
 		found = true
 		a.values[s.variable] = types.Int(i)
-		f, err := a.run(s.body)
-		if err != nil {
-			return flow{}, err
-		}
 		var done bool
-		if done, out = f.ends(s.label); done {
+		if done, out, err = a.iterate(s.label, s.body); err != nil {
+			return flow{}, err
+		} else if done {
 			break
 		}
 	}
@@ -412,19 +416,22 @@ func (a *activation) handle(b *block, h *handler, e *pgerror.Error) (flow, error
 // endTransaction executes COMMIT and ROLLBACK.
 func (a *activation) endTransaction(s *endTxnStmt) error {
 	if a.call.Atomic {
-		return pgerror.New(badTermination, "invalid transaction termination")
+		return pgerror.New(pgerror.InvalidTermination, "invalid transaction termination")
 	}
 	if a.subs > 0 {
 		what := "roll back"
 		if s.commit {
 			what = "commit"
 		}
-		return pgerror.New(badTermination, "cannot %s while a subtransaction is active", what)
+		return pgerror.New(pgerror.InvalidTermination, "cannot %s while a subtransaction is active", what)
 	}
 	return a.host.EndTransaction(a.ctx, s.commit, s.chain)
 }
 
 func (a *activation) assert(s *assertStmt) error {
+	if a.host.Options().AssertsOff {
+		return nil
+	}
 	ok, err := a.condition(s.cond)
 	if ok || err != nil {
 		return err

@@ -53,12 +53,10 @@ loop:
 			if err := take(row); err != nil {
 				return flow{}, err
 			}
-			f, err := a.run(body)
-			if err != nil {
-				return flow{}, err
-			}
 			var done bool
-			if done, out = f.ends(label); done {
+			if done, out, err = a.iterate(label, body); err != nil {
+				return flow{}, err
+			} else if done {
 				break loop
 			}
 		}
@@ -353,12 +351,10 @@ func (a *activation) forEach(s *forEachStmt) (flow, error) {
 		if err := a.assignElement(s.into, value, typ); err != nil {
 			return flow{}, err
 		}
-		f, err := a.run(s.body)
-		if err != nil {
-			return flow{}, err
-		}
 		var done bool
-		if done, out = f.ends(s.label); done {
+		if done, out, err = a.iterate(s.label, s.body); err != nil {
+			return flow{}, err
+		} else if done {
 			break
 		}
 	}

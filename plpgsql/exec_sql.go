@@ -116,7 +116,7 @@ func (a *activation) intoTargets(f sqlFrame, shift int, b *binding, into *target
 	limit, keep := 0, 0
 	if into != nil {
 		keep = 1
-		if limit = 1; strict || changes(p.Tag) {
+		if limit = 1; strict || changes(p.Tag) || a.host.Options().checks(TooManyRows) {
 			limit = 2
 		}
 		if changes(p.Tag) {
@@ -144,8 +144,11 @@ func (a *activation) intoTargets(f sqlFrame, shift int, b *binding, into *target
 	case one.n == 0 && strict:
 		return a.strictError(noDataFound, "query returned no rows", b)
 	case one.n > 1 && (strict || changes(p.Tag)):
-		e := a.strictError(tooManyRows, "query returned more than one row", b)
-		return e.WithHint("Make sure the query returns a single row, or use LIMIT 1.")
+		return a.severalRows(b)
+	case one.n > 1:
+		if err := a.host.Options().extra(TooManyRows, a.severalRows(b), a.warn); err != nil {
+			return err
+		}
 	}
 	a.setFound(one.n > 0)
 	var row types.Row
@@ -153,6 +156,18 @@ func (a *activation) intoTargets(f sqlFrame, shift int, b *binding, into *target
 		row = one.rows[0]
 	}
 	return a.assignTargets(into, row, columnShape(p.Root.Columns()))
+}
+
+// severalRows is the error of INTO with more than one row.
+func (a *activation) severalRows(b *binding) *pgerror.Error {
+	e := a.strictError(tooManyRows, "query returned more than one row", b)
+	return e.WithHint("Make sure the query returns a single row, or use LIMIT 1.")
+}
+
+// warn shows a warning, with where it arose.
+func (a *activation) warn(e *pgerror.Error) {
+	e.Where = a.host.Stack().Context()
+	a.host.Notice(e)
 }
 
 // strictError is the error of INTO STRICT, with the parameters if the function wants them.

@@ -76,12 +76,10 @@ func (a *activation) forUtility(s *forQueryStmt, d *dynamicStatement) (out flow,
 		if err := a.assignTargets(s.into, row, sh); err != nil {
 			return flow{}, err
 		}
-		f, err := a.run(s.body)
-		if err != nil {
-			return flow{}, err
-		}
 		var done bool
-		if done, out = f.ends(s.label); done {
+		if done, out, err = a.iterate(s.label, s.body); err != nil {
+			return flow{}, err
+		} else if done {
 			break
 		}
 	}

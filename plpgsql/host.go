@@ -48,6 +48,8 @@ type Host interface {
 	// stay open.
 	EndTransaction(ctx context.Context, commit, chain bool) error
 	Notice(n *pgerror.Error)
+	// Options returns the session's parameters of the language.
+	Options() *Options
 	// Explain returns the client's error for err, and whether a handler may catch it.
 	Explain(err error) (e *pgerror.Error, catchable bool)
 	// Stack are the frames that are being executed.

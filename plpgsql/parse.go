@@ -26,17 +26,21 @@ type parser struct {
 	depth int
 	f     *Function
 	meter *sql.Meter
+	// options have the extra checks of the function that is created, with validation.
+	options    *Options
+	validation *Validation
 }
 
 type bailout struct{ err error }
 
-// Parse reads the source of a function. Types and relations that declarations name are those of r.
+// Parse reads the source of a function. Types and relations that declarations name are those of r. The warnings of a function that is created are
+// added to v, which is nil otherwise; their positions are those of errors.
 //
 // Errors: those of a text that PostgreSQL refuses, with the position in the source as their InternalPosition, and the source as their
 // InternalQuery; or with a line of context.
-func Parse(ctx context.Context, sig *Signature, source string, r catalog.Resolver, m *sql.Meter) (f *Function, err error) {
-	p := &parser{ctx: ctx, r: r, text: source, meter: m}
-	p.f = &Function{Signature: sig, Source: source, result: -1, inline: sig.Name == inlineName}
+func Parse(ctx context.Context, sig *Signature, source string, r catalog.Resolver, m *sql.Meter, o *Options, v *Validation) (f *Function, err error) {
+	p := &parser{ctx: ctx, r: r, text: source, meter: m, options: o, validation: v}
+	p.f = &Function{Signature: sig, Source: source, result: -1, inline: sig.Name == inlineName, resolve: o.Conflict, strictParams: o.StrictParams}
 	defer func() {
 		if v := recover(); v != nil {
 			b, ok := v.(bailout)
@@ -309,16 +313,12 @@ func (p *parser) option() {
 			p.optionError("print_strict_params")
 		}
 	case p.accept("variable_conflict"):
-		switch {
-		case p.accept("error"):
-			p.f.resolve = conflictError
-		case p.accept("use_variable"):
-			p.f.resolve = preferVariable
-		case p.accept("use_column"):
-			p.f.resolve = preferColumn
-		default:
+		c, ok := ParseConflict(p.cur().Value)
+		if !ok || p.cur().Kind != sql.TokenName {
 			p.syntaxError()
 		}
+		p.advance()
+		p.f.resolve = c
 	default:
 		p.syntaxError()
 	}

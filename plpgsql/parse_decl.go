@@ -34,6 +34,7 @@ func (p *parser) declaration(b *block) {
 		p.pos = at
 		p.unexpected("duplicate declaration")
 	}
+	p.shadows(text, p.toks[at].Start)
 	switch {
 	case p.is("alias") && isMark(p.peek(1), "for"):
 		p.pos += 2
@@ -63,6 +64,21 @@ func (p *parser) declaration(b *block) {
 		p.failAt(notNull, pgerror.NullValueNotAllowed, "variable \"%s\" must have a default value, since it's declared NOT NULL", text)
 	}
 	b.vars = append(b.vars, p.declare(v))
+}
+
+// shadows reports a declaration of a name that a variable has already.
+func (p *parser) shadows(name string, offset int) {
+	if p.validation == nil || !p.options.checks(ShadowedVariables) {
+		return
+	}
+	if _, used := p.names.lookup([]string{name}, p.isRecord); used == 0 {
+		return
+	}
+	e := pgerror.New(pgerror.DuplicateAlias, "variable \"%s\" shadows a previously defined variable", name)
+	e.InternalPosition, e.InternalQuery = sql.PositionIn(p.text, offset), p.text
+	if err := p.options.extra(ShadowedVariables, e, p.validation.warn); err != nil {
+		p.bail(err)
+	}
 }
 
 // aliased reads the name of a variable that gets another one.
@@ -109,6 +125,7 @@ func (p *parser) cursor(text string, line int) int {
 				p.pos--
 				p.unexpected("duplicate declaration")
 			}
+			p.shadows(v.name, p.toks[p.pos-1].Start)
 			v.typ = p.dataType()
 			v.record = isRow(v.typ)
 			c.params = append(c.params, p.declare(v))

@@ -11,7 +11,7 @@ import (
 )
 
 func parse(source string) (*Function, *pgerror.Error) {
-	f, err := Parse(context.Background(), Inline(), source, nil, nil)
+	f, err := Parse(context.Background(), Inline(), source, nil, nil, &Options{}, nil)
 	var e *pgerror.Error
 	errors.As(err, &e)
 	return f, e
@@ -121,7 +121,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("<<l>> declare a int[] := '{1}'; r record; c scroll cursor (n int) for select n; begin a[1] := 2; r.x := a[1:2]; foreach a slice 1 in array a loop exit; end loop; end l")
 	f.Add("begin case 1 when 1, 2 then null; else null; end case; get stacked diagnostics x = message_text; execute 'a' into strict b using c, d; exception when others or sqlstate '00000' then raise; end")
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := Parse(context.Background(), Inline(), text, nil, nil); err != nil {
+		if _, err := Parse(context.Background(), Inline(), text, nil, nil, &Options{}, nil); err != nil {
 			if e := (*pgerror.Error)(nil); !errors.As(err, &e) || e.Code == pgerror.InternalError {
 				t.Errorf("%q: %v", text, err)
 			}

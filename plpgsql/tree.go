@@ -81,17 +81,17 @@ type Function struct {
 	outs      []int // the variables of the output parameters
 	new, old  int   // the rows of a trigger; 0: it is none
 	exprs     int   // how many expressions it has
-	resolve   conflict
+	resolve   Conflict
 	inline    bool
 	// strictParams: errors of INTO STRICT show the parameters.
 	strictParams bool
 }
 
-// conflict says what a name means that both a variable and a column have.
-type conflict uint8
+// Conflict says what a name means that both a variable and a column have.
+type Conflict uint8
 
 const (
-	conflictError conflict = iota
+	conflictError Conflict = iota
 	preferVariable
 	preferColumn
 )

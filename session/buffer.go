@@ -35,6 +35,8 @@ type Buffer struct {
 	end   int    // of the result if it has been sealed, or none
 	limit int    // how many bytes of the result are kept back; a smaller buffer is never sent before its end
 	later []byte // the answers to later messages, while the result is made again
+	// notices are the places of the result's notices.
+	notices [][2]int
 
 	account memory.Account // of what Data takes beyond keepBytes
 	counted int64
@@ -65,7 +67,7 @@ func (b *Buffer) Close() { b.account.Close() }
 
 // Send sends the contents, which cannot be revoked any more.
 func (b *Buffer) Send() error {
-	b.start, b.end = none, none
+	b.start, b.end, b.notices = none, none, nil
 	if b.err != nil || len(b.Data) == 0 {
 		return b.err
 	}
@@ -104,7 +106,9 @@ func (b *Buffer) Grow(size int) error {
 
 // Begin starts a result that can be revoked. It is kept back until it has limit bytes, or until the buffer would be sent
 // without it.
-func (b *Buffer) Begin(limit int) { b.start, b.end, b.limit = len(b.Data), none, limit }
+func (b *Buffer) Begin(limit int) {
+	b.start, b.end, b.limit, b.notices = len(b.Data), none, limit, nil
+}
 
 // Seal ends the result, which can be revoked yet. What is appended from now on answers later messages.
 func (b *Buffer) Seal() {
@@ -124,8 +128,27 @@ func (b *Buffer) Revoke() bool {
 		b.later = append(b.later[:0], b.Data[b.end:]...)
 		b.end = none
 	}
-	b.Data = b.Data[:b.start]
+	b.Data, b.notices = b.Data[:b.start], nil
 	return true
+}
+
+// Keep has RevokeRows keep the notice that has been appended from there on.
+func (b *Buffer) Keep(from int) {
+	if b.start != none && b.end == none && from >= b.start {
+		b.notices = append(b.notices, [2]int{from, len(b.Data)})
+	}
+}
+
+// RevokeRows removes the result of a statement that has failed, if none of it had been sent, but for its notices: the client gets these before
+// the error.
+func (b *Buffer) RevokeRows() {
+	data, notices := b.Data, b.notices
+	if !b.Revoke() {
+		return
+	}
+	for _, n := range notices {
+		b.Data = append(b.Data, data[n[0]:n[1]]...)
+	}
 }
 
 // Commit makes the result final.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/percodb/percodb/ddl"
@@ -42,6 +43,20 @@ type request struct {
 	formats []int16        // of its rows
 	simple  bool           // it came as a simple query: its columns are announced
 	text    *sql.Statement // the statement; nil: it is part of another one
+}
+
+// placing moves the positions of notices to the statement's text.
+type placing struct {
+	ResultWriter
+	text *sql.Statement
+}
+
+// Notice implements ResultWriter.
+func (p placing) Notice(n *pgerror.Error) {
+	var placed *pgerror.Error
+	if errors.As(p.text.PlaceError(n), &placed) {
+		p.ResultWriter.Notice(placed)
+	}
 }
 
 // rows sends a row set; the caller completes it.
@@ -149,7 +164,7 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 	case *ast.WaitObserver:
 		return verb("WAIT"), c.observers.wait(ctx, n, q.w)
 	}
-	tag, err := c.schema.run(ctx, tree, q.w)
+	tag, err := c.schema.run(ctx, tree, placing{q.w, q.text})
 	return tag, q.text.PlaceError(err)
 }
 

@@ -105,10 +105,15 @@ func (r *recordingWriter) Row(row types.Row) error {
 	return r.add("row %s", strings.Join(values, " "))
 }
 
-func (r *recordingWriter) Complete(tag Tag) error  { return r.add("%s", tag.Append(nil)) }
-func (r *recordingWriter) Suspended() error        { return r.add("suspended") }
-func (r *recordingWriter) Empty() error            { return r.add("empty") }
-func (r *recordingWriter) Notice(n *pgerror.Error) { _ = r.add("notice %s", n.Code) }
+func (r *recordingWriter) Complete(tag Tag) error { return r.add("%s", tag.Append(nil)) }
+func (r *recordingWriter) Suspended() error       { return r.add("suspended") }
+func (r *recordingWriter) Empty() error           { return r.add("empty") }
+func (r *recordingWriter) Notice(n *pgerror.Error) {
+	at := len(r.Data)
+	_ = r.add("notice %s", n.Code)
+	r.Keep(at)
+}
+
 func (r *recordingWriter) Setting(n, value string) { _ = r.add("setting %s=%s", n, value) }
 func (r *recordingWriter) CopyIn(int, bool) (io.Reader, error) {
 	return strings.NewReader(r.input), r.add("copy in")

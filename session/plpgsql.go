@@ -78,7 +78,7 @@ func (h *procedural) do(ctx context.Context, n *ast.Do, w ResultWriter, ends boo
 	if err := h.tx.use(ctx); err != nil {
 		return err
 	}
-	f, err := plpgsql.Parse(ctx, plpgsql.Inline(), source, h.tx.resolver, h.plans.meter)
+	f, err := plpgsql.Parse(ctx, plpgsql.Inline(), source, h.tx.resolver, h.plans.meter, h.Options(), nil)
 	if err != nil {
 		return err
 	}
@@ -91,6 +91,9 @@ func (h *procedural) do(ctx context.Context, n *ast.Do, w ResultWriter, ends boo
 
 // Env implements plpgsql.Host.
 func (h *procedural) Env() *builtin.Env { return h.env }
+
+// Options implements plpgsql.Host.
+func (h *procedural) Options() *plpgsql.Options { return &h.settings.Procedural }
 
 // Meter implements plpgsql.Host.
 func (h *procedural) Meter() *sql.Meter { return h.plans.meter }
@@ -152,6 +155,9 @@ func (h *procedural) Begin(ctx context.Context, readOnly bool) error {
 	if h.calls > 0 || readOnly {
 		return h.tx.begin(ctx)
 	}
+	if !h.tx.queried {
+		return h.tx.use(ctx)
+	}
 	return h.tx.nextStatement(ctx)
 }
 
@@ -180,6 +186,9 @@ func (s *rowSink) Revoke() bool {
 	s.to.Reset()
 	return true
 }
+
+// RevokeRows implements ResultWriter.
+func (s *rowSink) RevokeRows() { s.to.Reset() }
 
 func (s *rowSink) Notice(n *pgerror.Error) {
 	c := *n
@@ -383,6 +392,9 @@ func (h *procedural) EndTransaction(ctx context.Context, commit, chain bool) err
 		if !po.pinned || po.outlives {
 			continue
 		}
+		if p := po.run.plan; p.Tag != "SELECT" || len(p.Modifying) > 0 {
+			return pgerror.New(pgerror.ObjectNotInPrerequisite, "cannot perform transaction commands inside a cursor loop that is not read-only")
+		}
 		if po.run.runner != nil {
 			if err := po.run.runner.Detach(ctx); err != nil {
 				return err
@@ -403,7 +415,7 @@ func (h *procedural) EndTransaction(ctx context.Context, commit, chain bool) err
 	if chain {
 		h.tx.modes, h.tx.fixed = modes, true
 	}
-	return h.tx.use(ctx)
+	return h.tx.begin(ctx) // SET TRANSACTION may follow.
 }
 
 // messageLevels are the severities of messages, in the order of client_min_messages.
@@ -437,7 +449,8 @@ func (h *procedural) Notice(n *pgerror.Error) {
 func (h *procedural) Explain(err error) (*pgerror.Error, bool) {
 	var pg *pgerror.Error
 	if errors.As(err, &pg) {
-		return pg, pg.Code != pgerror.QueryCanceled && pg.Code != pgerror.AdminShutdown && pg.Code != pgerror.ConnectionFailure
+		canceled := pg.Code == pgerror.QueryCanceled && h.env.Ctx.Err() != nil // Else RAISE has made it.
+		return pg, !canceled && pg.Code != pgerror.AdminShutdown && pg.Code != pgerror.ConnectionFailure
 	}
 	if _, full := errkind.As[*memory.ExceededError](err); full {
 		return ToPGError(err), true

@@ -8,6 +8,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/plpgsql"
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -64,7 +65,7 @@ func (h *procedural) code(ctx context.Context, d *catalog.RoutineDescriptor, sig
 	if have := h.codes[key]; have != nil && have.version == d.Version && (have.schema == r.Version() || !have.defined) {
 		return have.code, nil
 	}
-	f, err := plpgsql.Parse(ctx, sig, d.Body, r, h.plans.meter)
+	f, err := plpgsql.Parse(ctx, sig, d.Body, r, h.plans.meter, h.Options(), nil)
 	if err != nil {
 		return nil, plpgsql.InCompilation(err, sig)
 	}
@@ -138,7 +139,8 @@ func sampleType(t types.Type) types.Type {
 }
 
 // check is ddl.Deps.CheckProcedural: it refuses functions whose text is wrong.
-func (h *procedural) check(ctx context.Context, d *catalog.RoutineDescriptor, r catalog.Resolver) error {
-	_, err := plpgsql.Parse(ctx, signature(r, d, nil), d.Body, r, h.plans.meter)
-	return err
+func (h *procedural) check(ctx context.Context, d *catalog.RoutineDescriptor, r catalog.Resolver) ([]*pgerror.Error, error) {
+	v := &plpgsql.Validation{}
+	_, err := plpgsql.Parse(ctx, signature(r, d, nil), d.Body, r, h.plans.meter, h.Options(), v)
+	return v.Warnings, err
 }

@@ -53,9 +53,10 @@ type ResultWriter interface {
 	// Suspended ends an Execute that has sent as many rows as were asked for.
 	Suspended() error
 
-	// Begin, Revoke, Seal, Commit and Abandon are Buffer's, which an implementation embeds.
+	// Begin, Revoke, RevokeRows, Seal, Commit and Abandon are Buffer's, which an implementation embeds.
 	Begin(limit int)
 	Revoke() bool
+	RevokeRows()
 	Seal()
 	Commit()
 	Abandon()
@@ -101,6 +102,7 @@ func (c *rowCollector) Setting(name, value string) {}
 func (c *rowCollector) Suspended() error           { return nil }
 func (c *rowCollector) Begin(int)                  { c.mark = len(c.rows) }
 func (c *rowCollector) Revoke() bool               { c.rows = c.rows[:c.mark]; return true }
+func (c *rowCollector) RevokeRows()                { c.rows = c.rows[:c.mark] }
 func (c *rowCollector) Seal()                      {}
 func (c *rowCollector) Commit()                    {}
 func (c *rowCollector) Abandon()                   {}
@@ -128,6 +130,7 @@ func (t *taker) Complete(tag Tag) error {
 // Begin has nothing to do: all rows are one statement's.
 func (t *taker) Begin(int)    {}
 func (t *taker) Revoke() bool { return t.rows.Reset() == nil }
+func (t *taker) RevokeRows()  { _ = t.rows.Reset() } // The statement fails, as it is.
 func (t *taker) Seal()        {}
 func (t *taker) Commit()      {}
 func (t *taker) Abandon()     {}

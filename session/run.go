@@ -418,8 +418,11 @@ func (x *statementRunner) prepareAttempt(ctx context.Context, r *run, err error,
 	if r.plan == nil && r.copy == nil && !repeatable {
 		return err // The messages of DO stay.
 	}
-	// An error is not preceded by half a result where that can be helped.
-	if revoked := w.Revoke(); !revoked || !repeatable {
+	if !repeatable { // An error is not preceded by half a result where that can be helped.
+		w.RevokeRows()
+		return err
+	}
+	if !w.Revoke() {
 		return err
 	}
 	x.deps.Metrics.StatementRetries.Inc()

@@ -186,8 +186,10 @@ func (w *writer) Notice(n *pgerror.Error) {
 	if severity == "" {
 		severity = noticeSeverity(n.Code)
 	}
+	at := len(w.Data)
 	r := pgproto3.NoticeResponse(*errorResponse(n, severity))
 	w.send(&r)
+	w.Keep(at)
 }
 
 // Setting implements session.ResultWriter.

@@ -80,9 +80,18 @@ func costGuides() []*definition {
 	}
 }
 
-// extensionSettings are the parameters of extensions. They are there whether the extension is installed or not.
+// extensionSettings are the parameters of extensions, which are there whether the extension is installed or not, and of PL/pgSQL.
 func extensionSettings() []*definition {
 	return []*definition{
+		{name: "plpgsql.check_asserts", initial: "on", check: CheckBool, apply: applyCheckAsserts, note: "Perform checks given in ASSERT statements."},
+		{name: "plpgsql.extra_errors", initial: "none", check: checkExtraChecks("plpgsql.extra_errors"), apply: applyExtraErrors,
+			note: "List of programming constructs that should produce an error."},
+		{name: "plpgsql.extra_warnings", initial: "none", check: checkExtraChecks("plpgsql.extra_warnings"), apply: applyExtraWarnings,
+			note: "List of programming constructs that should produce a warning."},
+		{name: "plpgsql.print_strict_params", initial: "off", check: CheckBool, apply: applyStrictParams,
+			note: "Print information about parameters in the DETAIL part of the error messages generated on INTO ... STRICT failures."},
+		{name: "plpgsql.variable_conflict", initial: "error", check: checkEnum("error", "use_variable", "use_column"), apply: applyVariableConflict, super: true,
+			note: "Sets handling of conflicts between PL/pgSQL variable names and table column names."},
 		{name: "pg_trgm.similarity_threshold", initial: "0.3", check: numbers(0, 1).check, note: "Sets the threshold used by the % operator."},
 		{name: "pg_trgm.strict_word_similarity_threshold", initial: "0.5", check: numbers(0, 1).check,
 			note: "Sets the threshold used by the <<% operator."},

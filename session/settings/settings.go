@@ -13,6 +13,7 @@ package settings
 
 import (
 	"fmt"
+	"github.com/percodb/percodb/plpgsql"
 	"maps"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ type Settings struct {
 	Replica                                     bool     // ordinary triggers are not executed, and foreign keys not checked
 	RowSecurityOff                              bool     // statements that policies affect are refused
 	GenericPlans                                bool     // the values of an execution do not decide its plan
+	Procedural                                  plpgsql.Options
 	// MaxWorkers is max_parallel_workers, WorkersPerGather and ParallelSetupCost are the parameters of these names.
 	MaxWorkers, WorkersPerGather int
 	ParallelSetupCost            float64

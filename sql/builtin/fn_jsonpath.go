@@ -8,10 +8,12 @@ import (
 
 // pathCall is a call of a jsonpath function: its target, path, and what may follow.
 type pathCall struct {
-	env     *Env
-	args    []types.Datum
-	silent  bool
-	useZone bool
+	env    *Env
+	args   []types.Datum
+	silent bool
+	// operator: there are no variables, and those that the path names are null.
+	operator bool
+	useZone  bool
 }
 
 // noVariables is an empty object.
@@ -28,7 +30,10 @@ func (c pathCall) run(out *items) (found, failed bool, err error) {
 		return false, false, err
 	}
 	vars := noVariables
-	if len(c.args) > 2 {
+	switch {
+	case c.operator:
+		vars = nil
+	case len(c.args) > 2:
 		vars = c.args[2].JSONB()
 	}
 	found, err = runPath(c.env, path, c.args[0].JSONB(), vars, out, c.useZone)
@@ -150,7 +155,7 @@ func jsonPathOps() []decl {
 // pathOperator makes an operator, which is silent.
 func pathOperator(call func(pathCall) (types.Datum, error)) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
-		return call(pathCall{env: env, args: a, silent: true})
+		return call(pathCall{env: env, args: a, silent: true, operator: true})
 	}
 }
 

@@ -82,9 +82,9 @@ type pathRun struct {
 	depth   int
 }
 
-// runPath evaluates a path over root. Errors: pathError for those that may be suppressed.
+// runPath evaluates a path over root; without vars, variables are null. Errors: pathError for those that may be suppressed.
 func runPath(env *Env, path *jsonpath.Path, root, vars jsonb.Value, out *items, useZone bool) (bool, error) {
-	if vars.Kind() != jsonb.Object {
+	if vars != nil && vars.Kind() != jsonb.Object {
 		return false, pgerror.New(pgerror.InvalidParameterValue, "\"vars\" argument is not an object").
 			WithDetail("Jsonpath parameters should be encoded as key-value pairs of \"vars\" object.")
 	}
@@ -201,6 +201,9 @@ func (r *pathRun) constant(n *jsonpath.Node) (jsonb.Value, error) {
 	case jsonpath.String:
 		return jsonb.StringValue(n.Text)
 	case jsonpath.Variable:
+		if r.vars == nil {
+			return jsonb.NullValue, nil
+		}
 		v, ok := r.vars.Find(n.Text)
 		if !ok {
 			return nil, pgerror.New(pgerror.UndefinedObject, "could not find jsonpath variable \"%s\"", n.Text)

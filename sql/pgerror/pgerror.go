@@ -95,6 +95,7 @@ const (
 	DuplicateCursor             Code = "42P03"
 	DuplicatePreparedStatement  Code = "42P05"
 	DuplicateTable              Code = "42P07"
+	InvalidTermination          Code = "2D000"
 	DuplicateAlias              Code = "42712"
 	AmbiguousAlias              Code = "42P09"
 	DuplicateObject             Code = "42710"
