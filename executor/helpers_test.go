@@ -204,6 +204,9 @@ func (t *memTxn) Walk(ctx context.Context, spans []kv.Span, w percolator.Walk) (
 				return n, err
 			}
 		}
+		if w.Stop != nil && n%int64(max(w.PageRows, 1)) == 0 && w.Stop() {
+			break
+		}
 		if len(spans) == 1 && w.Rest != nil {
 			runtime.Gosched()
 			spans[0] = w.Rest(kv.Span{Start: append(bytes.Clone(it.Key()), 0), End: spans[0].End})

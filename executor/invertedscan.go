@@ -114,7 +114,7 @@ func (o *invertedScan) search(ctx context.Context) error {
 		}
 		all = append(all, p)
 	}
-	o.found = intersect(all)
+	o.found = o.intersect(all)
 	if o.ended {
 		o.found.close()
 		o.found = nil
@@ -165,7 +165,7 @@ func (o *invertedScan) postings(ctx context.Context, q *inverted.Query, column i
 		return &termPostings{ex: o.ex, prefix: rowenc.AppendIndexPrefix(nil, o.table.ID, o.table.Primary.ID)}, nil
 	case q.And != nil:
 		all, err := list(q.And)
-		return intersect(all), err
+		return o.intersect(all), err
 	case q.Or != nil:
 		all, err := list(q.Or)
 		return &unionPostings{all: all}, err
@@ -323,7 +323,24 @@ func (s *sortedPostings) close()      {}
 // commonPostings has the keys that all have. Whichever is behind seeks the key of the one that is ahead.
 type commonPostings struct{ all []postings }
 
-func intersect(all []postings) postings {
+// intersect returns the keys that all have. Terms are merged by groups of keys.
+func (o *invertedScan) intersect(all []postings) postings {
+	terms := &commonTerms{o: o}
+	others := make([]postings, 0, len(all))
+	for _, p := range all {
+		if t, ok := p.(*termPostings); ok {
+			terms.terms = append(terms.terms, termList{prefix: t.prefix})
+		} else {
+			others = append(others, p)
+		}
+	}
+	if len(terms.terms) < 2 {
+		return common(all)
+	}
+	return common(append(others, terms))
+}
+
+func common(all []postings) postings {
 	if len(all) == 1 {
 		return all[0]
 	}

@@ -1,6 +1,7 @@
 package percolator
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -250,4 +251,33 @@ func walked(t *testing.T, r Reader, spans []kv.Span, rows []string) {
 			t.Fatalf("got %s\nwant %s", got, want)
 		}
 	}
+	if got := walkedByPages(t, r, spans); !slices.Equal(got, want) {
+		t.Fatalf("by pages %s\nwant %s", got, want)
+	}
+}
+
+// walkedByPages stops after each page and goes on behind the largest key that was passed.
+func walkedByPages(t *testing.T, r Reader, spans []kv.Span) []string {
+	t.Helper()
+	var got []string
+	for _, span := range spans {
+		for stopped := span.Valid(); stopped; {
+			stopped = false
+			var last []byte
+			w := Walk{PageRows: 3, Stop: func() bool { stopped = last != nil; return stopped }}
+			w.Pair = func(key, value []byte) error {
+				got = append(got, fmt.Sprintf("%s=%s", key, value))
+				if bytes.Compare(key, last) > 0 {
+					last = bytes.Clone(key)
+				}
+				return nil
+			}
+			if _, err := r.Walk(t.Context(), []kv.Span{span}, w); err != nil {
+				t.Fatal(err)
+			}
+			span.Start = append(last, 0)
+		}
+	}
+	slices.Sort(got)
+	return got
 }

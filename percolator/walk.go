@@ -24,6 +24,10 @@ type Walk struct {
 	// Rest, if given, is called between two pages with what is left of the span at hand. The walk goes on with the span that it
 	// returns: the same, or a first part of it, which may be empty.
 	Rest func(rest kv.Span) kv.Span
+	// PageRows is how many pairs a page has at most; 0: as many as make a walk cheap.
+	PageRows int
+	// Stop, if given, is called between two pages, when all pairs before what is left have been passed, and ends the walk by true.
+	Stop func() bool
 }
 
 // Walk implements Reader. A shard in this process calls w.Pair while it reads; others return pages.
@@ -41,6 +45,9 @@ func (t *Txn) Walk(ctx context.Context, spans []kv.Span, w Walk) (int64, error) 
 		walk.req.Limit *= countPages
 	} else {
 		walk.req.Limit *= visitPages
+	}
+	if w.PageRows > 0 {
+		walk.req.Limit = w.PageRows
 	}
 	walk.visit.Pair = w.Pair
 	walk.req.Visit = &walk.visit
@@ -63,6 +70,9 @@ func (s *walker) iterate(ctx context.Context) (int64, error) {
 			if err := s.w.Pair(s.key, s.value); err != nil {
 				return s.n, err
 			}
+		}
+		if s.w.Stop != nil && s.n%int64(max(s.w.PageRows, 1)) == 0 && s.w.Stop() {
+			break
 		}
 	}
 	return s.n, s.err
@@ -90,6 +100,9 @@ func (s *walker) pages(ctx context.Context) error {
 		}
 		if err := s.passRows(ctx); err != nil {
 			return err
+		}
+		if s.w.Stop != nil && !s.drained && s.w.Stop() {
+			return nil
 		}
 		if s.w.Rest != nil && !s.drained {
 			s.left = s.w.Rest(s.left)
