@@ -23,6 +23,11 @@ func (o *Owned) OwnerOID() uint32 {
 	return o.Owner
 }
 
+// GivenTo returns the owner and the privileges of an object that another role becomes the owner of.
+func (o *Owned) GivenTo(owner uint32) Owned {
+	return Owned{Owner: owner, ACL: o.ACL.WithOwner(o.OwnerOID(), owner)}
+}
+
 // ACLKind returns the kind of object that the relation's privileges are of.
 func (t *TableDescriptor) ACLKind() acl.Kind {
 	if t.Kind == KindSequence {

@@ -30,6 +30,8 @@ type SystemView interface {
 	ViewText(ctx context.Context, r Resolver, view *TableDescriptor, pretty bool, wrap int) (string, error)
 	// ExprText is an expression as clients are shown it, in the pretty form or with all parentheses.
 	ExprText(ctx context.Context, r Resolver, e StoredExpr, pretty bool) (string, error)
+	// RoutineText is the body of a function in SQL's standard form as clients are shown it.
+	RoutineText(ctx context.Context, r Resolver, d *RoutineDescriptor) (string, error)
 	// Uses are the objects that the query of a view names, or if view is nil a stored expression.
 	Uses(ctx context.Context, r Resolver, view *TableDescriptor, e StoredExpr) ([]ObjectUse, error)
 	// UpdatesOf returns by which commands a relation of r can be changed, or with column > 0 that column of it; triggers: by INSTEAD OF as well.
@@ -208,6 +210,8 @@ type StoredExpr struct {
 	Trigger bool
 	// Type is that to which it is cast as an assignment would; the zero Type: its own.
 	Type types.Type
+	// Routine is the function whose body in SQL's standard form it is; nil: it is an expression.
+	Routine *RoutineDescriptor
 }
 
 // UsedKind is the kind of an object that a stored text names.
@@ -220,6 +224,7 @@ const (
 	UsedType
 	UsedConfiguration
 	UsedDictionary
+	UsedCollation
 )
 
 // ObjectUse is an object that a stored text names.

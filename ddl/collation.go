@@ -296,7 +296,7 @@ func (r *run) alterCollation(ctx context.Context, n *ast.AlterObject) error {
 	}
 	switch {
 	case n.Change.Owner != nil:
-		return r.alterCollationOwner(ctx, d, *n.Change.Owner)
+		return r.changeOwner(&d.Owned, d.Schema, *n.Change.Owner, func(owner uint32) error { return r.passCollation(ctx, d, owner) })
 	case n.Change.Schema != "":
 		if err := r.requireSchema(ctx, n.Change.Schema, ast.TableName{Schema: n.Change.Schema, Name: d.Name}); err != nil {
 			return unplaced(err)
@@ -332,24 +332,10 @@ func (r *run) refreshCollation(ctx context.Context, o *ast.Object) error {
 	return r.putCollation(ctx, next)
 }
 
-func (r *run) alterCollationOwner(ctx context.Context, d *catalog.CollationDescriptor, to ast.Role) error {
-	owner, err := r.roleOID(to)
-	if err != nil || owner == d.OwnerOID() {
-		return err
-	}
-	if _, err := r.memberRole(to); err != nil {
-		return err
-	}
-	if err := r.ownerMayCreate(owner, d.Schema); err != nil {
-		return err
-	}
-	return r.passCollation(ctx, d, owner)
-}
-
 // passCollation gives a collation to another role.
 func (r *run) passCollation(ctx context.Context, d *catalog.CollationDescriptor, owner uint32) error {
 	next := d.Clone()
-	next.Owner = owner
+	next.Owned = d.GivenTo(owner)
 	return r.putCollation(ctx, next)
 }
 

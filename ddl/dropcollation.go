@@ -192,6 +192,7 @@ func (r *run) addViewsOnFound(ctx context.Context, found *typeDropping) error {
 		next := u.table.Clone()
 		next.Columns = slices.DeleteFunc(next.Columns, func(c catalog.ColumnDescriptor) bool { return c.ID == u.column.ID })
 		next.Indexes = slices.DeleteFunc(next.Indexes, func(ix catalog.IndexDescriptor) bool { return indexNeeds(u.table, &ix, &u.column) })
+		pruneComputed(next)
 		if holdsColumn(&next.Primary, u.column.ID) { // Such a column is not dropped.
 			continue
 		}

@@ -57,23 +57,19 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 		next.Triggers = slices.DeleteFunc(next.Triggers, func(g catalog.TriggerDescriptor) bool { return g.Name == u.name })
 	}
 	next.Columns = append(next.Columns[:ord], next.Columns[ord+1:]...)
+	// What is bound to the table without the column finds neither its indexes nor its checks.
+	dropped, err := withoutKeysOn(t, next, ord)
+	if err != nil {
+		return err
+	}
 	if err := r.dropAliases(ctx, t, ord); err != nil {
 		return err
 	}
 	if err := r.dropBroken(ctx, t, next, "column "+n.Name+" of table "+t.Name, n.Cascade); err != nil {
 		return err
 	}
-	next.Indexes = nil
-	for i := range t.Indexes {
-		names, err := namesColumn(t, &t.Indexes[i], &t.Columns[ord])
-		if err != nil {
-			return err
-		}
-		if !names {
-			next.Indexes = append(next.Indexes, t.Indexes[i])
-			continue
-		}
-		if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: t.Indexes[i].ID}); err != nil {
+	for _, ix := range dropped {
+		if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: ix}); err != nil {
 			return err
 		}
 	}
@@ -83,12 +79,6 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 	if err != nil {
 		return err
 	}
-	pruneComputed(next)
-	checks, err := checksWithout(t, n.Name)
-	if err != nil {
-		return err
-	}
-	next.Checks = checks
 	if seq := t.Columns[ord].Sequence; seq != 0 {
 		if err := r.dropOwnedSequence(ctx, seq); err != nil {
 			return err
@@ -98,6 +88,25 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 		return err
 	}
 	return r.requireNoFieldUses(ctx, n.Name, "column "+n.Name+" of table "+t.Name, false)
+}
+
+// withoutKeysOn removes the indexes and checks from next that name a column of t, and returns the ids of the indexes.
+func withoutKeysOn(t, next *catalog.TableDescriptor, ord int) (dropped []uint32, err error) {
+	next.Indexes = nil
+	for i := range t.Indexes {
+		names, err := namesColumn(t, &t.Indexes[i], &t.Columns[ord])
+		if err != nil {
+			return nil, err
+		}
+		if names {
+			dropped = append(dropped, t.Indexes[i].ID)
+		} else {
+			next.Indexes = append(next.Indexes, t.Indexes[i])
+		}
+	}
+	pruneComputed(next)
+	next.Checks, err = checksWithout(t, t.Columns[ord].Name)
+	return dropped, err
 }
 
 // dropAliases removes the alias that views give a column, which would become that of the next one.

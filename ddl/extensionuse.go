@@ -137,6 +137,13 @@ func (p *extensionProbe) relation(ctx context.Context, t *catalog.TableDescripto
 			return err
 		}
 	}
+	if t.IsPartitioned() {
+		found, err := p.uses(ctx, "table "+t.Name, func() error { return p.partitionKey(ctx, t) })
+		if err != nil || found {
+			p.found.tables = append(p.found.tables, typedTable{table: t})
+			return err
+		}
+	}
 	uses := typeUses{relation: t}
 	add := func(what string, use typeUse, f func() error) error {
 		found, err := p.uses(ctx, what, f)
@@ -200,6 +207,19 @@ func (p *extensionProbe) relation(ctx context.Context, t *catalog.TableDescripto
 			return err
 		}
 	}
+	for i := range t.Triggers {
+		g := &t.Triggers[i]
+		if g.When == "" {
+			continue
+		}
+		err := add("trigger "+g.Name+" on table "+t.Name, typeUse{trigger: g.OID}, func() error {
+			_, err := planner.ExprUses(ctx, catalog.StoredExpr{Text: g.When, Table: t, Trigger: true, Type: types.TBool}, p.r, p.Env)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
 	for i := range t.Policies {
 		k := &t.Policies[i]
 		err := add("policy "+k.Name+" on table "+t.Name, typeUse{policy: k.OID}, func() error { return p.policy(ctx, t, k) })
@@ -218,6 +238,18 @@ func (p *extensionProbe) relation(ctx context.Context, t *catalog.TableDescripto
 	}
 	if len(uses.uses) > 0 {
 		p.found.others = append(p.found.others, uses)
+	}
+	return nil
+}
+
+// partitionKey binds the expressions by which a table is partitioned.
+func (p *extensionProbe) partitionKey(ctx context.Context, t *catalog.TableDescriptor) error {
+	for _, k := range t.Partitioning.Keys {
+		if c := t.ColumnByID(k.ColumnID); c.Expr != nil {
+			if _, err := p.bindText(ctx, t, c.Expr.SQL, types.Type{}, inIndex); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -192,6 +192,13 @@ func (r *run) indexKey(ctx context.Context, t *catalog.TableDescriptor, method s
 // indexKeyIn is indexKey for the key of an index or of partitions.
 func (r *run) indexKeyIn(ctx context.Context, t *catalog.TableDescriptor, method string, c *ast.IndexColumn, place keyPlace) (catalog.IndexColumn, error) {
 	none := catalog.IndexColumn{}
+	if x, ok := c.Expr.(*ast.Collate); ok && place == ofIndex { // It is the collation of the key, whose expression has none.
+		key := *c
+		if key.Expr = x.X; len(c.Collation) == 0 {
+			key.Collation = x.Name
+		}
+		c = &key
+	}
 	col, err := r.keyColumn(ctx, t, c, place)
 	if err != nil {
 		return none, err

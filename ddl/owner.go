@@ -42,10 +42,24 @@ func (r *run) memberRole(n ast.Role) (uint32, error) {
 	return oid, nil
 }
 
+// changeOwner is ALTER … OWNER TO of an object in a schema, which the user owns: pass gives it to the role.
+func (r *run) changeOwner(o *catalog.Owned, schema string, to ast.Role, pass func(owner uint32) error) error {
+	owner, err := r.roleOID(to)
+	if err != nil || owner == o.OwnerOID() {
+		return err
+	}
+	if _, err := r.memberRole(to); err != nil {
+		return err
+	}
+	if err := r.ownerMayCreate(owner, schema); err != nil {
+		return err
+	}
+	return pass(owner)
+}
+
 // alterOwner is ALTER … OWNER TO of a relation.
 func (r *run) alterOwner(ctx context.Context, t *catalog.TableDescriptor, to ast.Role) error {
-	owner, err := r.roleOID(to)
-	if err != nil || owner == t.OwnerOID() {
+	if owner, err := r.roleOID(to); err != nil || owner == t.OwnerOID() {
 		return err
 	}
 	if t.Kind == catalog.KindSequence && t.Sequence.OwnerTable != 0 {
@@ -55,13 +69,7 @@ func (r *run) alterOwner(ctx context.Context, t *catalog.TableDescriptor, to ast
 		}
 		return e
 	}
-	if _, err := r.memberRole(to); err != nil {
-		return err
-	}
-	if err := r.ownerMayCreate(owner, t.Schema); err != nil {
-		return err
-	}
-	return r.passRelation(ctx, t, owner)
+	return r.changeOwner(&t.Owned, t.Schema, to, func(owner uint32) error { return r.passRelation(ctx, t, owner) })
 }
 
 // ownerMayCreate fails if the role that is to own an object could not have created it in its schema.
@@ -76,7 +84,7 @@ func (r *run) ownerMayCreate(owner uint32, schema string) error {
 func (r *run) passRelation(ctx context.Context, t *catalog.TableDescriptor, owner uint32) error {
 	next := t.Clone()
 	from := t.OwnerOID()
-	next.Owner, next.ACL = owner, t.ACL.WithOwner(from, owner)
+	next.Owned = t.GivenTo(owner)
 	for i := range next.Columns {
 		next.Columns[i].ACL = next.Columns[i].ACL.WithOwner(from, owner)
 	}
@@ -124,7 +132,7 @@ func (r *run) alterSchemaOwner(ctx context.Context, name string, to ast.Role) er
 
 func (r *run) passSchema(ctx context.Context, name string, owner uint32) error {
 	o := r.access.Grants.Schemas[name]
-	if err := r.ch.SetSchemaOwned(ctx, name, catalog.Owned{Owner: owner, ACL: o.ACL.WithOwner(o.OwnerOID(), owner)}); err != nil {
+	if err := r.ch.SetSchemaOwned(ctx, name, o.GivenTo(owner)); err != nil {
 		return err
 	}
 	return r.look(ctx)

@@ -65,8 +65,11 @@ func (r *run) createRoutine(ctx context.Context, n *ast.CreateFunction) error {
 	if err := r.putRoutine(ctx, d); err != nil {
 		return err
 	}
-	if d.Language == "plpgsql" {
+	switch d.Language {
+	case "plpgsql":
 		return r.checkProcedural(ctx, d, o)
+	case "internal":
+		return r.checkInternal(d)
 	}
 	return r.checkSQL(ctx, d, o)
 }
@@ -105,19 +108,18 @@ func (r *run) routineLanguage(d *catalog.RoutineDescriptor, n *ast.CreateFunctio
 	}
 	d.Language = o.language
 	switch {
-	case d.Language == "c" || d.Language == "internal":
-		if !r.access.Superuser() {
-			return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for language %s", d.Language)
-		}
+	case (d.Language == "c" || d.Language == "internal") && !r.access.Superuser():
+		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for language %s", d.Language)
+	case d.Language == "c":
 		return pgerror.Unsupported("LANGUAGE "+d.Language, "Write the routine in SQL or PL/pgSQL.").At(n.Position())
-	case d.Language != "sql" && d.Language != "plpgsql":
+	case d.Language != "sql" && d.Language != "plpgsql" && d.Language != "internal":
 		return pgerror.New(pgerror.UndefinedObject, "language %q does not exist", d.Language)
 	case standard && d.Language != "sql":
 		return invalidFunction("inline SQL function body only valid for language SQL")
 	case len(o.body) > 1:
 		return invalidFunction("only one AS item needed for language %q", d.Language)
 	}
-	if r.access.Object(acl.Language, d.Language, acl.Usage) == 0 {
+	if d.Language != "internal" && r.access.Object(acl.Language, d.Language, acl.Usage) == 0 {
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for language %s", d.Language)
 	}
 	return nil

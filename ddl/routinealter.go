@@ -255,7 +255,7 @@ func (r *run) alterRoutineObject(ctx context.Context, n *ast.AlterObject) error 
 	}
 	switch {
 	case n.Change.Owner != nil:
-		return r.alterRoutineOwner(ctx, d, *n.Change.Owner)
+		return r.changeOwner(&d.Owned, d.Schema, *n.Change.Owner, func(owner uint32) error { return r.passRoutine(ctx, d, owner) })
 	case n.Change.Rename != "":
 		return r.moveRoutine(ctx, d, d.Schema, n.Change.Rename)
 	case n.Change.Schema != "":
@@ -273,24 +273,10 @@ func (r *run) alterRoutineObject(ctx context.Context, n *ast.AlterObject) error 
 	return pgerror.Unsupported("DEPENDS ON EXTENSION", "Drop the routine with the extension.").At(n.Position())
 }
 
-func (r *run) alterRoutineOwner(ctx context.Context, d *catalog.RoutineDescriptor, to ast.Role) error {
-	owner, err := r.roleOID(to)
-	if err != nil || owner == d.OwnerOID() {
-		return err
-	}
-	if _, err := r.memberRole(to); err != nil {
-		return err
-	}
-	if err := r.ownerMayCreate(owner, d.Schema); err != nil {
-		return err
-	}
-	return r.passRoutine(ctx, d, owner)
-}
-
 // passRoutine gives a routine to another role.
 func (r *run) passRoutine(ctx context.Context, d *catalog.RoutineDescriptor, owner uint32) error {
 	next := d.Clone()
-	next.Owner, next.ACL = owner, d.ACL.WithOwner(d.OwnerOID(), owner)
+	next.Owned = d.GivenTo(owner)
 	return r.putRoutine(ctx, next)
 }
 

@@ -157,6 +157,9 @@ func (p *extensionProbe) viewsOverViews(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := dropping.addRowTypeUses(ctx); err != nil {
+		return err
+	}
 	p.found.lines = append(p.found.lines, dropping.why...)
 	return nil
 }
@@ -201,9 +204,17 @@ func (p *extensionProbe) routineUse(ctx context.Context, d *catalog.RoutineDescr
 	return nil
 }
 
-// bindStandard binds the statements of a body in SQL's standard form.
+// bindStandard binds the statements of a body in SQL's standard form: queries alone, without what a plan uses, such as indexes of tables.
 func (p *extensionProbe) bindStandard(ctx context.Context, d *catalog.RoutineDescriptor) error {
-	_, err := planner.CheckRoutine(ctx, d, catalog.ForStored(p.r), p.Env)
+	statements, err := planner.RoutineStatements(d)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(statements, func(s ast.Statement) bool { _, query := s.(*ast.Query); return !query }) {
+		_, err := planner.ExprUses(ctx, catalog.StoredExpr{Routine: d}, p.r, p.Env)
+		return err
+	}
+	_, err = planner.CheckRoutine(ctx, d, catalog.ForStored(p.r), p.Env)
 	return err
 }
 

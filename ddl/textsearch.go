@@ -302,7 +302,7 @@ func (r *run) alterTextSearchObject(ctx context.Context, n *ast.AlterObject) err
 	}
 	switch {
 	case n.Change.Owner != nil:
-		return r.alterTextSearchOwner(ctx, d, *n.Change.Owner)
+		return r.changeOwner(&d.Owned, d.Schema, *n.Change.Owner, func(owner uint32) error { return r.passTextSearch(ctx, d, owner) })
 	case n.Change.Rename != "":
 		return r.moveTextSearch(ctx, d, d.Schema, n.Change.Rename)
 	}
@@ -319,24 +319,10 @@ func (r *run) alterTextSearchObject(ctx context.Context, n *ast.AlterObject) err
 	return r.moveTextSearch(ctx, d, schema, d.Name)
 }
 
-func (r *run) alterTextSearchOwner(ctx context.Context, d *catalog.TextSearchDescriptor, to ast.Role) error {
-	owner, err := r.roleOID(to)
-	if err != nil || owner == d.OwnerOID() {
-		return err
-	}
-	if _, err := r.memberRole(to); err != nil {
-		return err
-	}
-	if err := r.ownerMayCreate(owner, d.Schema); err != nil {
-		return err
-	}
-	return r.passTextSearch(ctx, d, owner)
-}
-
 // passTextSearch gives a configuration or a dictionary to another role.
 func (r *run) passTextSearch(ctx context.Context, d *catalog.TextSearchDescriptor, owner uint32) error {
 	next := d.Clone()
-	next.Owner = owner
+	next.Owned = d.GivenTo(owner)
 	return r.putTextSearch(ctx, next)
 }
 

@@ -317,27 +317,13 @@ func (r *run) alterTypeObject(ctx context.Context, n *ast.AlterObject) error {
 	}
 	switch {
 	case n.Change.Owner != nil:
-		return r.alterTypeOwner(ctx, d, *n.Change.Owner)
+		return r.changeOwner(&d.Owned, d.Schema, *n.Change.Owner, func(owner uint32) error { return r.passType(ctx, d, owner) })
 	case n.Change.Rename != "":
 		return r.moveType(ctx, d, d.Schema, n.Change.Rename)
 	case n.Change.Schema != "":
 		return r.setTypeSchema(ctx, d, n.Change.Schema)
 	}
 	return pgerror.Unsupported("ALTER TYPE with these properties", "They are those of base types, which percodb does not have.").At(n.Position())
-}
-
-func (r *run) alterTypeOwner(ctx context.Context, d *catalog.TypeDescriptor, to ast.Role) error {
-	owner, err := r.roleOID(to)
-	if err != nil || owner == d.OwnerOID() {
-		return err
-	}
-	if _, err := r.memberRole(to); err != nil {
-		return err
-	}
-	if err := r.ownerMayCreate(owner, d.Schema); err != nil {
-		return err
-	}
-	return r.passType(ctx, d, owner)
 }
 
 // passType gives a type to another role.
@@ -348,7 +334,7 @@ func (r *run) passType(ctx context.Context, d *catalog.TypeDescriptor, owner uin
 		}
 	}
 	next := d.Clone()
-	next.Owner, next.ACL = owner, d.ACL.WithOwner(d.OwnerOID(), owner)
+	next.Owned = d.GivenTo(owner)
 	return r.addType(ctx, next)
 }
 

@@ -370,8 +370,17 @@ func (r *run) dropBroken(ctx context.Context, t, next *catalog.TableDescriptor, 
 	for _, use := range policies {
 		d.addPolicy(ctx, use, what)
 	}
+	if err := d.addRowTypeUses(ctx); err != nil {
+		return err
+	}
 	if !cascade {
 		return d.refuse(ctx, what)
+	}
+	for _, u := range d.rows {
+		d.others = append(d.others, u.uses.describe(nil)...)
+		if err := r.dropDependents(ctx, u.uses); err != nil {
+			return err
+		}
 	}
 	return d.execute(ctx)
 }

@@ -317,6 +317,7 @@ func (sc *scope) isNormalized(e *ast.IsTest, form string) (expr.Scalar, error) {
 	if err != nil || !e.Not {
 		return x, err
 	}
+	sc.b.notes.part(e, x)
 	return &expr.Not{X: x}, nil
 }
 

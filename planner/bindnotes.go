@@ -72,6 +72,13 @@ func (n *bindNotes) expr(sc *scope, e ast.Expr, x expr.Scalar) {
 	n.forms[x] = f
 }
 
+// part notes the text of what becomes a part of the expression that the text is bound to.
+func (n *bindNotes) part(e ast.Expr, x expr.Scalar) {
+	if n != nil {
+		n.forms[x] = form{e: e}
+	}
+}
+
 // call notes the arguments of a call.
 func (n *bindNotes) call(e *ast.Call, args []expr.Scalar) {
 	if n != nil {

@@ -357,6 +357,9 @@ func (sb *selectBinder) bindBound(w *windowDef, e ast.Expr, b *WindowBound) erro
 		want, how = b.InRange.Offset, castImplicit
 	}
 	b.Offset, err = sb.b.coerce(x, want, how, startOf(e))
+	if err == nil && from.OID == types.OIDUnknown {
+		sb.b.notes.coerced([]ast.Expr{e}, []expr.Scalar{b.Offset})
+	}
 	if pe, ok := err.(*pgerror.Error); ok && (pe.Code == pgerror.DatatypeMismatch || pe.Code == pgerror.CannotCoerce) {
 		return pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type %s, not type %s", mode, builtin.TypeName(want), builtin.TypeName(from)).At(startOf(e))
 	}

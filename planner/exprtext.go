@@ -26,12 +26,15 @@ type ruleText struct {
 	pretty bool // with those parentheses only that are needed
 	wrap   int  // the width beyond which a select list continues in the next line; negative: it does not
 	indent int
+	flat   bool // in one line
 	// levels are the queries around what is being written, outermost first.
 	levels []*queryLevel
 	// qualify: columns outside of queries have the names of their tables, too.
 	qualify bool
 	// subject is what the nearest CaseValue stands for.
 	subject expr.Scalar
+	// routine is the function whose body is written: its arguments are parameters. nil: there is none.
+	routine *catalog.RoutineDescriptor
 	// failed: there is an expression that cannot be written.
 	failed bool
 }
@@ -88,6 +91,10 @@ func (w *ruleText) list(args []expr.Scalar, implicit bool) {
 
 // expr writes an expression; implicit: and the implicit casts at its top.
 func (w *ruleText) expr(s expr.Scalar, implicit bool) {
+	if in, ok := s.(*expr.Input); ok && in.Param > 0 {
+		w.parameter(in.Param)
+		return
+	}
 	if w.special(s) {
 		return
 	}
@@ -145,7 +152,8 @@ func (w *ruleText) special(s expr.Scalar) bool {
 			w.str(keyword.QuoteIdent(w.refName(f)) + ".*")
 			return true
 		}
-		if _, column := s.(*expr.Column); !column && f.column != "" { // A column that a join merges of two.
+		_, column := s.(*expr.Column)
+		if _, field := s.(*expr.Field); !column && !field && f.column != "" { // A column that a join merges of two.
 			w.columnOf(f)
 			return true
 		}
@@ -161,8 +169,25 @@ func (w *ruleText) special(s expr.Scalar) bool {
 	case *ast.Subscript:
 		w.subscripts(e)
 		return true
+	case *ast.IsTest:
+		if c, ok := s.(*expr.Call); ok && strings.HasSuffix(e.What, "NORMALIZED") {
+			w.str("(")
+			w.operand(c.Args[0], false, s)
+			w.str(" IS " + e.What + ")")
+			return true
+		}
 	}
 	return false
+}
+
+// alone writes an expression that would stand for several columns if it were the row of a table without its type.
+func (w *ruleText) alone(s expr.Scalar, implicit bool) {
+	w.expr(s, implicit)
+	if f := w.notes.forms[s]; f.e != nil && f.column == "" {
+		if r, ok := s.(*expr.Record); ok && r.Names != nil {
+			w.str("::" + w.typeName(r.Typ))
+		}
+	}
 }
 
 // boundAll returns what expressions of the text were bound to.

@@ -121,7 +121,14 @@ func (w *ruleText) construct(s expr.Scalar) {
 			w.str("::" + w.typeName(s.Typ))
 		}
 	case *expr.Record:
-		w.function("ROW", s.Elems...)
+		w.str("ROW(")
+		for i, x := range s.Elems {
+			if i > 0 {
+				w.str(", ")
+			}
+			w.alone(x, true)
+		}
+		w.str(")")
 		if s.Typ.OID != types.OIDRecord {
 			w.str("::" + w.typeName(s.Typ))
 		}

@@ -18,7 +18,7 @@ func (b *binder) inlineBody(call *builtin.RoutineCall) (*catalog.RoutineDescript
 	}
 	r := call.Routine
 	d := b.r.Routines().ByOID(r.OID)
-	if d == nil || r.Language != "sql" || d.SecurityDefiner || len(d.Config) > 0 || r.Kind != builtin.FunctionRoutine ||
+	if d == nil || r.Language != "sql" && r.Language != "internal" || d.SecurityDefiner || len(d.Config) > 0 || r.Kind != builtin.FunctionRoutine ||
 		slices.Contains(b.inlining, r.OID) || len(b.inlining) >= maxInlining || b.env != nil && b.env.ObjectUsed != nil {
 		return nil, nil
 	}

@@ -23,6 +23,7 @@ const (
 // queryLevel has the names of a query's FROM items while it is written: each differs from those around it.
 type queryLevel struct {
 	stmt  *ast.Select
+	reads bool              // it has a relation, be it one of VALUES
 	names map[string]string // by the name in the text
 	taken []string
 }
@@ -30,6 +31,10 @@ type queryLevel struct {
 // keyword begins a line with a word: before and after change the indentation for it and for what follows, plus is for this
 // line alone.
 func (w *ruleText) keyword(word string, before, after, plus int) {
+	if w.flat {
+		w.str(word)
+		return
+	}
 	w.indent += before
 	w.trim()
 	amount := max(w.indent, 0)
@@ -38,6 +43,13 @@ func (w *ruleText) keyword(word string, before, after, plus int) {
 	}
 	w.str("\n" + strings.Repeat(" ", amount+plus) + word)
 	w.indent = max(w.indent+after, 0)
+}
+
+// begin begins a query: a line of it is indented.
+func (w *ruleText) begin() {
+	if w.indent += indentStep; !w.flat {
+		w.str(" ")
+	}
 }
 
 // trim removes the blanks at the end.
@@ -159,6 +171,7 @@ func (w *ruleText) query(q *ast.Query, names []string, shown bool) {
 	case *ast.Select:
 		w.selectQuery(b, names, shown)
 	case *ast.Values:
+		w.levels[len(w.levels)-1].reads = true
 		w.valuesQuery(b, names)
 	default:
 		w.combined(body, names, shown)
@@ -215,8 +228,7 @@ func (w *ruleText) with(with *ast.With) {
 	if with == nil {
 		return
 	}
-	w.indent += indentStep
-	w.str(" ")
+	w.begin()
 	word := "WITH "
 	if with.Recursive {
 		word = "WITH RECURSIVE "
@@ -357,8 +369,7 @@ func plainQuery(q *ast.Query) bool {
 
 // valuesQuery writes VALUES, as a SELECT if the columns have other names than its own.
 func (w *ruleText) valuesQuery(v *ast.Values, names []string) {
-	w.indent += indentStep
-	w.str(" ")
+	w.begin()
 	own := make([]string, len(v.Rows[0]))
 	for i := range own {
 		own[i] = "column" + strconv.Itoa(i+1)
@@ -397,7 +408,7 @@ func (w *ruleText) values(v *ast.Values) {
 			if j > 0 {
 				w.str(",")
 			}
-			w.expr(x, false)
+			w.alone(x, false)
 		}
 		w.str(")")
 	}
@@ -405,8 +416,12 @@ func (w *ruleText) values(v *ast.Values) {
 
 func (w *ruleText) selectQuery(s *ast.Select, names []string, shown bool) {
 	clause := func(word string, plus int) { w.keyword(word, -indentStep, indentStep, plus) }
-	w.indent += indentStep
-	w.str(" ")
+	w.begin()
+	if returns(s) {
+		w.str("RETURN ")
+		w.expr(w.boundTo(s.Columns[0].Expr), true)
+		return
+	}
 	w.str("SELECT")
 	switch {
 	case len(s.DistinctOn) > 0:
@@ -530,16 +545,12 @@ func (w *ruleText) target(s *ast.Select, i int, name string, shown bool) {
 			x = w.literalOf(c, w.b.cols[q.cols[i].id].Type)
 		}
 		w.expr(x, true)
-	case *expr.Record:
-		w.expr(x, true)
-		if f := w.notes.forms[x]; c.Names != nil && f.e != nil && f.column == "" && c.Typ.OID != types.OIDRecord {
-			w.str("::" + w.typeName(c.Typ))
-		}
 	default:
-		w.expr(x, true)
+		w.alone(x, true)
 	}
 	if f, ok := w.notes.forms[x]; ok {
-		if _, column := f.e.(*ast.ColumnRef); column && f.column != "" {
+		_, parameter := x.(*expr.Input)
+		if _, column := f.e.(*ast.ColumnRef); column && f.column != "" && !parameter {
 			own = f.column
 		}
 	}

@@ -15,8 +15,15 @@ import (
 
 // RoutineStatements parses the body of a function in SQL. RETURN is a query.
 func RoutineStatements(d *catalog.RoutineDescriptor) ([]ast.Statement, error) {
-	if d.Standard {
+	switch {
+	case d.Standard:
 		return sql.ParseStandardBody(d.Body)
+	case d.Language == "internal":
+		p := InternalFunction(d)
+		if p == nil {
+			return nil, pgerror.New(pgerror.UndefinedFunction, "there is no built-in function named \"%s\"", d.Body)
+		}
+		return []ast.Statement{internalStatement(d, p)}, nil
 	}
 	return sql.ParseBody(d.Body)
 }

@@ -73,7 +73,7 @@ func (x *routines) execute(ctx context.Context, call *builtin.RoutineCall, args 
 	switch f.Language {
 	case "plpgsql":
 		return x.h.function(ctx, f, call, args, atomic, out.yield())
-	case "sql":
+	case "sql", "internal":
 		return x.sql(ctx, f, call, args, out)
 	}
 	return types.Null, pgerror.New(pgerror.InternalError, "language %s of function %s", f.Language, f.Name)

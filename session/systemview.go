@@ -70,6 +70,11 @@ func (v *systemView) ExprText(ctx context.Context, r catalog.Resolver, e catalog
 	return planner.ExprDefinition(ctx, e, r, v.env, pretty)
 }
 
+// RoutineText implements catalog.SystemView.
+func (v *systemView) RoutineText(ctx context.Context, r catalog.Resolver, d *catalog.RoutineDescriptor) (string, error) {
+	return planner.RoutineDefinition(ctx, d, r, v.env)
+}
+
 // UpdatesOf implements catalog.SystemView.
 func (v *systemView) UpdatesOf(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor, triggers bool, column int) (catalog.Updates, error) {
 	return planner.UpdatesOf(ctx, t, r, v.env, triggers, column)

@@ -23,6 +23,8 @@ const (
 	dependsInternal = 'i' // the object is a part of the other
 	// dependsPartition is the kind of a partition's index that is a part of the index of the table above.
 	dependsPartition = 'P'
+	// dependsPartitionTable is the kind of such an index and its table.
+	dependsPartitionTable = 'S'
 )
 
 // object is an object as system tables identify it; sub is the number of a column.
@@ -36,12 +38,18 @@ func relationObject(t *catalog.TableDescriptor, column uint32) object {
 	return object{classPgClass, t.OID(), column}
 }
 
-// depend emits a dependency, of the first kind that is reported between two objects.
-func (s *scan) depend(on map[[2]object]bool, a, b object, kind byte) error {
-	if on[[2]object{a, b}] || a == b || b.id == 0 {
+// dependency is a row of pg_depend.
+type dependency struct {
+	of, on object
+	kind   byte
+}
+
+// depend emits a dependency, once.
+func (s *scan) depend(on map[dependency]bool, a, b object, kind byte) error {
+	if on[dependency{a, b, kind}] || a == b || b.id == 0 {
 		return nil
 	}
-	on[[2]object{a, b}] = true
+	on[dependency{a, b, kind}] = true
 	return s.emit(col{"classid", num(a.class)}, col{"objid", oid(a.id)}, col{"objsubid", num(a.sub)}, col{"refclassid", num(b.class)},
 		col{"refobjid", oid(b.id)}, col{"refobjsubid", num(b.sub)}, col{"deptype", letter(kind)})
 }
@@ -53,7 +61,7 @@ func dependRows(s *scan) error {
 	if err := s.extensionDependRows(); err != nil {
 		return err
 	}
-	d := &dependencies{scan: s, seen: map[[2]object]bool{}}
+	d := &dependencies{scan: s, seen: map[dependency]bool{}}
 	for _, each := range []func() error{d.types, d.routines, d.textSearch, d.collations} {
 		if err := each(); err != nil {
 			return err
@@ -70,7 +78,7 @@ func dependRows(s *scan) error {
 // dependencies emits the rows.
 type dependencies struct {
 	*scan
-	seen map[[2]object]bool
+	seen map[dependency]bool
 }
 
 func (d *dependencies) on(a, b object, kind byte) error { return d.depend(d.seen, a, b, kind) }
@@ -93,23 +101,17 @@ func (d *dependencies) schema(name string) object {
 	return object{class: classPgNamespace, id: id}
 }
 
-// typeObject is a type of a user or an extension; its id is 0 for PostgreSQL's own. An array depends on the type of its elements.
+// typeObject is a type of a user or an extension; its id is 0 for PostgreSQL's own.
 func typeObject(t types.Type) object {
-	if elem := t.Elem(); elem.Valid() {
-		t = elem
-	}
-	if t.Def == nil && t.OID < types.FirstUserOID {
+	if t.OID < types.FirstUserOID {
 		return object{}
-	}
-	if t.Def != nil && t.Def.Relation != 0 {
-		return object{classPgClass, uint32(t.Def.Relation), 0}
 	}
 	return object{class: classPgType, id: uint32(t.OID)}
 }
 
 // uses are the objects that a text names.
 func (d *dependencies) uses(view *catalog.TableDescriptor, e catalog.StoredExpr) ([]object, error) {
-	if d.view == nil || view == nil && e.Text == "" {
+	if d.view == nil || view == nil && e.Text == "" && e.Routine == nil {
 		return nil, nil
 	}
 	all, err := d.view.Uses(d.ctx, d.Resolver, view, e)
@@ -120,7 +122,7 @@ func (d *dependencies) uses(view *catalog.TableDescriptor, e catalog.StoredExpr)
 		return nil, err
 	}
 	classes := map[catalog.UsedKind]int{catalog.UsedRelation: classPgClass, catalog.UsedRoutine: classPgProc, catalog.UsedType: classPgType,
-		catalog.UsedConfiguration: classPgTSConfig, catalog.UsedDictionary: classPgTSDict}
+		catalog.UsedConfiguration: classPgTSConfig, catalog.UsedDictionary: classPgTSDict, catalog.UsedCollation: classPgCollation}
 	var out []object
 	for _, u := range all {
 		part := func(other catalog.ObjectUse) bool {
@@ -171,7 +173,16 @@ func (d *dependencies) relation(t *catalog.TableDescriptor) error {
 	switch {
 	case t.Kind == catalog.KindSequence:
 		return d.sequence(t)
-	case t.ViewQuery != "":
+	default:
+		row, array := t.RowType()
+		if err := d.on(object{class: classPgType, id: uint32(row)}, self, dependsInternal); err != nil {
+			return err
+		}
+		if err := d.on(object{class: classPgType, id: uint32(array)}, object{class: classPgType, id: uint32(row)}, dependsInternal); err != nil {
+			return err
+		}
+	}
+	if t.ViewQuery != "" {
 		bs, err := d.uses(t, catalog.StoredExpr{})
 		if err != nil {
 			return err
@@ -180,9 +191,12 @@ func (d *dependencies) relation(t *catalog.TableDescriptor) error {
 		if err := d.on(rule, self, dependsInternal); err != nil {
 			return err
 		}
-		if err := d.all(rule, dependsNormal, bs...); err != nil {
+		if err := d.all(rule, dependsNormal, append(bs, self)...); err != nil {
 			return err
 		}
+	}
+	if err := d.partitionKey(t); err != nil {
+		return err
 	}
 	if err := d.on(self, object{class: classPgType, id: uint32(t.OfType)}, dependsNormal); err != nil {
 		return err
@@ -195,6 +209,37 @@ func (d *dependencies) relation(t *catalog.TableDescriptor) error {
 	for _, each := range []func(*catalog.TableDescriptor) error{d.columns, d.indexes, d.constraints, d.triggers, d.policies} {
 		if err := each(t); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// partitionKey emits what the key of a partitioned table depends on: its columns cannot be dropped.
+func (d *dependencies) partitionKey(t *catalog.TableDescriptor) error {
+	if !t.IsPartitioned() {
+		return nil
+	}
+	for _, k := range t.Partitioning.Keys {
+		c := t.ColumnByID(k.ColumnID)
+		if c.Expr == nil {
+			if err := d.on(relationObject(t, k.ColumnID), relationObject(t, 0), dependsInternal); err != nil {
+				return err
+			}
+			continue
+		}
+		bs, err := d.uses(nil, catalog.StoredExpr{Text: c.Expr.SQL, Table: t})
+		if err != nil {
+			return err
+		}
+		for _, b := range bs {
+			if b.class == classPgClass && b.id == t.OID() {
+				err = d.on(b, relationObject(t, 0), dependsInternal)
+			} else {
+				err = d.on(relationObject(t, 0), b, dependsNormal)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -235,7 +280,11 @@ func (d *dependencies) columns(t *catalog.TableDescriptor) error {
 			continue
 		}
 		value := object{class: classPgAttrdef, id: attrdefOID(t, c)}
-		if err := d.on(value, column, dependsAuto); err != nil {
+		of := byte(dependsAuto)
+		if c.Generated != "" {
+			of = dependsInternal
+		}
+		if err := d.on(value, column, of); err != nil {
 			return err
 		}
 		e := catalog.StoredExpr{Text: d.printer().storedDefault(c), Type: c.Type}
@@ -252,8 +301,13 @@ func (d *dependencies) columns(t *catalog.TableDescriptor) error {
 func (d *dependencies) indexes(t *catalog.TableDescriptor) error {
 	for _, ix := range visibleIndexes(t) {
 		self := object{class: classPgClass, id: ix.OID}
-		if err := d.on(self, object{class: classPgClass, id: ix.Parent}, dependsPartition); err != nil {
-			return err
+		if ix.Parent != 0 {
+			if err := d.on(self, object{class: classPgClass, id: ix.Parent}, dependsPartition); err != nil {
+				return err
+			}
+			if err := d.on(self, relationObject(t, 0), dependsPartitionTable); err != nil {
+				return err
+			}
 		}
 		if ix.Constraint {
 			if err := d.on(self, object{class: classPgConstraint, id: ix.OID}, dependsInternal); err != nil {
@@ -261,13 +315,19 @@ func (d *dependencies) indexes(t *catalog.TableDescriptor) error {
 			}
 			continue
 		}
+		plain := false
 		for _, id := range indexColumnIDs(ix) {
 			c := t.ColumnByID(id)
-			if c.Expr == nil {
+			if plain = plain || c.Expr == nil; c.Expr == nil {
 				if err := d.on(self, relationObject(t, id), dependsAuto); err != nil {
 					return err
 				}
 			} else if err := d.text(self, t, catalog.StoredExpr{Text: c.Expr.SQL, Table: t}); err != nil {
+				return err
+			}
+		}
+		if !plain {
+			if err := d.on(self, relationObject(t, 0), dependsAuto); err != nil {
 				return err
 			}
 		}
@@ -298,10 +358,7 @@ func (d *dependencies) constraints(t *catalog.TableDescriptor) error {
 				}
 			}
 		case c.check != nil:
-			if err := d.on(self, relationObject(t, 0), dependsAuto); err != nil {
-				return err
-			}
-			if err := d.text(self, t, catalog.StoredExpr{Text: c.check.Expr, Table: t, Type: types.TBool}); err != nil {
+			if err := d.check(t, c.check, self); err != nil {
 				return err
 			}
 		case c.key != nil:
@@ -311,6 +368,30 @@ func (d *dependencies) constraints(t *catalog.TableDescriptor) error {
 		}
 	}
 	return nil
+}
+
+// check emits what a check constraint depends on: the columns that it names twice, for the constraint and for its expression; the table if there
+// are none.
+func (d *dependencies) check(t *catalog.TableDescriptor, c *catalog.CheckDescriptor, self object) error {
+	bs, err := d.uses(nil, catalog.StoredExpr{Text: c.Expr, Table: t, Type: types.TBool})
+	if err != nil {
+		return err
+	}
+	named := false
+	for _, b := range bs {
+		if b.class == classPgClass && b.id == t.OID() {
+			named = true
+			if err := d.on(self, b, dependsAuto); err != nil {
+				return err
+			}
+		}
+	}
+	if !named {
+		if err := d.on(self, relationObject(t, 0), dependsAuto); err != nil {
+			return err
+		}
+	}
+	return d.all(self, dependsNormal, bs...)
 }
 
 func (d *dependencies) foreignKey(t *catalog.TableDescriptor, k *catalog.ForeignKeyDescriptor, self object) error {
@@ -337,7 +418,12 @@ func (d *dependencies) triggers(t *catalog.TableDescriptor) error {
 		if err := d.on(self, object{class: classPgProc, id: uint32(g.Function)}, dependsNormal); err != nil {
 			return err
 		}
-		if err := d.text(self, t, catalog.StoredExpr{Text: g.When, Table: t, Trigger: true, Type: types.TBool}); err != nil {
+		for _, id := range g.Columns {
+			if err := d.on(self, relationObject(t, id), dependsNormal); err != nil {
+				return err
+			}
+		}
+		if err := d.text(self, nil, catalog.StoredExpr{Text: g.When, Table: t, Trigger: true, Type: types.TBool}); err != nil {
 			return err
 		}
 	}
@@ -370,15 +456,21 @@ func (d *dependencies) types() error {
 			continue
 		}
 		self := object{class: classPgType, id: uint32(t.ID)}
+		if err := d.on(object{class: classPgType, id: uint32(t.ArrayID)}, self, dependsInternal); err != nil {
+			return err
+		}
+		if t.Kind == types.Composite {
+			if err := d.composite(t, self); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := d.on(self, d.schema(t.Schema), dependsNormal); err != nil {
 			return err
 		}
 		of := []types.Type{t.Parent}
 		if rt := t.Type().Ranges(); rt != nil {
 			of = append(of, rt.Sub)
-		}
-		for _, f := range t.Type().Def.Fields {
-			of = append(of, f.Type)
 		}
 		for _, part := range of {
 			if err := d.on(self, typeObject(part), dependsNormal); err != nil {
@@ -401,6 +493,23 @@ func (d *dependencies) types() error {
 	return nil
 }
 
+// composite emits what a composite type, which is a relation as well, and its attributes depend on.
+func (d *dependencies) composite(t *catalog.TypeDescriptor, self object) error {
+	relation := object{class: classPgClass, id: uint32(t.RelationID)}
+	if err := d.on(relation, self, dependsInternal); err != nil {
+		return err
+	}
+	if err := d.on(self, d.schema(t.Schema), dependsNormal); err != nil {
+		return err
+	}
+	for _, f := range t.Fields {
+		if err := d.on(object{classPgClass, relation.id, f.ID}, typeObject(f.Type), dependsNormal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (d *dependencies) routines() error {
 	for _, r := range d.Routines().All() {
 		self := object{class: classPgProc, id: uint32(r.ID)}
@@ -409,6 +518,14 @@ func (d *dependencies) routines() error {
 		}
 		for _, p := range r.Routine().Params {
 			if err := d.on(self, typeObject(p.Type), dependsNormal); err != nil {
+				return err
+			}
+			if err := d.text(self, nil, catalog.StoredExpr{Text: p.Default, Type: p.Type}); err != nil {
+				return err
+			}
+		}
+		if r.Standard {
+			if err := d.text(self, nil, catalog.StoredExpr{Routine: r}); err != nil {
 				return err
 			}
 		}

@@ -71,6 +71,9 @@ func (o *Objects) describeRelation(id types.OID, column int) (string, bool) {
 		if _, _, ix := o.index(id); ix != nil {
 			return "index " + name, true
 		}
+		if column != 0 {
+			return o.describeAttribute(id, name, column)
+		}
 		return "composite type " + name, true
 	case t.Materialized:
 		name = "materialized view " + name
@@ -89,6 +92,21 @@ func (o *Objects) describeRelation(id types.OID, column int) (string, bool) {
 		return "", false
 	}
 	return "column " + t.Columns[ord].Name + " of " + name, true
+}
+
+// describeAttribute describes an attribute of the composite type with a name.
+func (o *Objects) describeAttribute(id types.OID, name string, column int) (string, bool) {
+	for _, d := range o.Resolver().Types().All() {
+		if d.RelationID != uint64(id) {
+			continue
+		}
+		for _, f := range d.Fields {
+			if f.ID == uint32(column) {
+				return "column " + f.Name + " of composite type " + name, true
+			}
+		}
+	}
+	return "", false
 }
 
 // extensionName returns the name of an extension, quoted if need be.

@@ -45,7 +45,7 @@ func (s *scan) eachRoutine(f func(r *routine) error) error {
 		if !s.access().Owns(d.OwnerOID()) && s.access().Routine(d, acl.Execute) == 0 {
 			continue
 		}
-		if err := f(&routine{userProc(s.Resolver, d), builtin.NameWithOID(d.Name, d.OID()), d}); err != nil {
+		if err := f(&routine{userProc(s.Resolver, d, s.view), builtin.NameWithOID(d.Name, d.OID()), d}); err != nil {
 			return err
 		}
 	}

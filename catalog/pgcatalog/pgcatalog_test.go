@@ -136,6 +136,10 @@ func (session) AdvisoryLocks() []catalog.AdvisoryLock {
 	return []catalog.AdvisoryLock{{PID: 1, High: 2, Low: 3, Pair: true, Granted: true}}
 }
 
+func (session) RoutineText(_ context.Context, _ catalog.Resolver, d *catalog.RoutineDescriptor) (string, error) {
+	return d.Body, nil
+}
+
 func (session) SessionLocks() []catalog.SessionLocks {
 	return []catalog.SessionLocks{{PID: 1, XID: 9, Held: []catalog.RelationLock{{OID: 16384, Mode: catalog.RowShareLock}}, Awaited: []catalog.RelationLock{{OID: 16384, Mode: catalog.ShareLock}}}}
 }

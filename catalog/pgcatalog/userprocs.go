@@ -12,10 +12,16 @@ import (
 
 // The routines that users have defined, as the catalogs show them.
 
-// userProc returns a routine as pg_proc has it.
-func userProc(r catalog.Resolver, d *catalog.RoutineDescriptor) *builtin.Proc {
+// userProc returns a routine as pg_proc has it. view prints a body in SQL's standard form; nil, or one that cannot be bound: it is as it is stored.
+func userProc(r catalog.Resolver, d *catalog.RoutineDescriptor, view catalog.SystemView) *builtin.Proc {
+	body := d.Body
+	if d.Standard && view != nil {
+		if text, err := view.RoutineText(background(), r, d); err == nil {
+			body = text
+		}
+	}
 	return builtin.NewUserProc(builtin.UserProc{
-		Routine: d.Routine(), Body: d.Body, Standard: d.Standard, SecurityDefiner: d.SecurityDefiner, Config: d.Config, Visible: routineVisible(r, d),
+		Routine: d.Routine(), Body: body, Standard: d.Standard, SecurityDefiner: d.SecurityDefiner, Config: d.Config, Visible: routineVisible(r, d),
 		TypeName: func(t types.Type) string { return shownType(r, t) },
 	})
 }
@@ -51,7 +57,7 @@ func routineVisible(r catalog.Resolver, d *catalog.RoutineDescriptor) bool {
 func userProcs(r catalog.Resolver, path []string, name string) (found []*builtin.Proc) {
 	for _, d := range r.Routines().Named(name) {
 		if slices.Contains(path, d.Schema) {
-			found = append(found, userProc(r, d))
+			found = append(found, userProc(r, d, nil))
 		}
 	}
 	return found
@@ -68,7 +74,7 @@ func (o *Objects) userRoutine(id types.OID) *catalog.RoutineDescriptor {
 // Routine implements builtin.Catalog.
 func (o *Objects) Routine(id types.OID) *builtin.Proc {
 	if d := o.userRoutine(id); d != nil {
-		return userProc(o.Resolver(), d)
+		return userProc(o.Resolver(), d, o.View)
 	}
 	return nil
 }
@@ -137,7 +143,7 @@ func (s *scan) userProcRows(r *dataRow) error {
 		if len(d.Config) > 0 {
 			more = append(more, col{"proconfig", textArray(d.Config)})
 		}
-		r.buf = userProc(s.Resolver, d).Values(r.buf[:0])
+		r.buf = userProc(s.Resolver, d, s.view).Values(r.buf[:0])
 		if err := r.emit(r.buf, more...); err != nil {
 			return err
 		}

@@ -55,8 +55,15 @@ func catalogFuncs() []decl {
 			}
 			return textOrNull(s, ok)
 		})},
-		{sig: "pg_describe_object(oid,oid,int4) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
-			return textOrNull(c.Describe(oidArg(a[0]), oidArg(a[1]), int(a[2].Int())))
+		{sig: "pg_describe_object(oid,oid,int4) text", flags: stable, fn: catalogFunc(func(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			text, ok := c.Describe(oidArg(a[0]), oidArg(a[1]), int(a[2].Int()))
+			if !ok {
+				var err error
+				if text, ok, err = newObjectReader(env).describeByName(oidArg(a[0]), oidArg(a[1])); err != nil {
+					return types.Null, err
+				}
+			}
+			return textOrNull(text, ok)
 		})},
 		{sig: "obj_description(oid,name) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 			return textOrNull(c.Comment(oidArg(a[0]), a[1].Text(), 0))

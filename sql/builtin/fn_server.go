@@ -27,6 +27,11 @@ func serverSetFuncs() []setDecl {
 		{sig: "pg_get_keywords() record", flags: stable, estimate: 500, open: opens(openKeywords), columns: outColumns("pg_get_keywords")},
 		{sig: "pg_sequence_parameters(oid) record", flags: stable, estimate: 1, open: opens(openSequenceParameters),
 			columns: outColumns("pg_sequence_parameters")},
+		{sig: "pg_identify_object(oid,oid,int4) record", flags: stable, estimate: 1, open: opens(openIdentifyObject), columns: outColumns("pg_identify_object")},
+		{sig: "pg_identify_object_as_address(oid,oid,int4) record", flags: stable, estimate: 1, open: opens(openIdentifyAddress),
+			columns: outColumns("pg_identify_object_as_address")},
+		{sig: "pg_get_object_address(text,_text,_text) record", flags: stable, estimate: 1, open: opens(openObjectAddress),
+			columns: outColumns("pg_get_object_address")},
 		{sig: "pg_tablespace_databases(oid) oid", flags: stable, estimate: 10, open: opens(openTablespaceDatabases)},
 	}
 	for _, sig := range sortedKeys(rowsBehindViews) {

@@ -79,7 +79,10 @@ func TestProcsAreCallable(t *testing.T) {
 
 // resolveForTest resolves a call with arguments of the declared types, of which polymorphic ones are integers.
 // oneRecord are functions that return one record, declared as sets of one.
-var oneRecord = map[string]bool{"pg_sequence_parameters(oid)": true}
+var oneRecord = map[string]bool{
+	"pg_sequence_parameters(oid)": true, "pg_identify_object(oid,oid,int4)": true, "pg_identify_object_as_address(oid,oid,int4)": true,
+	"pg_get_object_address(text,_text,_text)": true,
+}
 
 func resolveForTest(p *Proc, args []types.Type) (string, error) {
 	actual := slices.Clone(args)
