@@ -140,10 +140,18 @@ func (b *indexBuilder) open(ctx context.Context) error {
 	b.row = make(types.Row, len(b.table.Columns))
 	ordinals := make([]int, len(b.row))
 	for i := range ordinals {
-		ordinals[i] = i
+		if ordinals[i] = i; b.make == nil && !inEntries(b.table, b.ix, b.table.Columns[i].ID) {
+			ordinals[i] = -1
+		}
 	}
 	b.rows.Start, b.rows.End = rowenc.IndexSpan(b.table.ID, b.table.Primary.ID)
 	return b.decoder.Init(b.table, &b.table.Primary, ordinals)
+}
+
+// inEntries reports whether entries of an index of t are made of a column.
+func inEntries(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, column uint32) bool {
+	is := func(c catalog.IndexColumn) bool { return c.ColumnID == column }
+	return slices.Contains(ix.Include, column) || slices.ContainsFunc(ix.Columns, is) || slices.ContainsFunc(t.Primary.Columns, is)
 }
 
 // begin begins the transaction of a step, which commit ends. Nobody else does a step between the two.
