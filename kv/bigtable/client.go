@@ -77,8 +77,8 @@ type Client struct {
 }
 
 // NewClient returns a client of a table that is not Bigtable's, for tests.
-func NewClient(t widerow.Table) *Client {
-	return &Client{opts: Options{}.withDefaults(), metrics: newRequestMetrics(), table: t}
+func NewClient(t widerow.Table, requestTimeout time.Duration) *Client {
+	return &Client{opts: Options{RequestTimeout: requestTimeout}.withDefaults(), metrics: newRequestMetrics(), table: t}
 }
 
 // Open connects to a table, which must exist: see CreateTable.

@@ -222,6 +222,10 @@ func (s *Shard) ResolveLock(ctx context.Context, req *kv.ResolveLockRequest) err
 }
 
 // CheckTxnStatus implements kv.Shard.
+//
+// A transaction of which the primary's row has a fence, and neither record nor lock, has been rolled back. Had it committed, collection would have removed its record
+// only after all its locks were resolved, and none could have been set since. So the lock in whose name it is asked for was set late: its own row
+// has no fence if no record of it was removed there. Neither can it commit any more: the fence refuses the primary's lock.
 func (s *Shard) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
 	if err := s.admit(req.Range); err != nil {
 		return mvcc.TxnStatus{}, err
@@ -231,9 +235,8 @@ func (s *Shard) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusReques
 		if err != nil {
 			return mvcc.TxnStatus{}, err
 		}
-		// Releasing a pessimistic lock decides nothing, and if it were refused the key could never be locked again.
-		if err := v.recordsGone(req.StartTS); err != nil && !req.ResolvingPessimistic {
-			return mvcc.TxnStatus{}, err
+		if v.own == nil && v.recordsGone(req.StartTS) != nil && !req.ResolvingPessimistic {
+			return mvcc.TxnStatus{RolledBack: true}, nil
 		}
 		st, do, pushTS, err := mvcc.DecideStatus(req, silentMillis(v.Lock), &v.Records)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/percodb/percodb/internal/tsotest"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
 )
 
 // Goal: the undoing of a prewrite that has failed, executed after the next attempt, does not remove that one's lock. Method: the second key is locked by
@@ -66,5 +67,44 @@ func TestLateUndo(t *testing.T) {
 	v, err := shard.look(t.Context(), ours.StartTS, []byte("a"))
 	if err != nil || v.own == nil || v.own.lock.Op != mvcc.OpPut {
 		t.Errorf("%+v, %v: the lock is gone", v, err)
+	}
+}
+
+// Goal: a lock that was set late, when the rollback record of its transaction's primary had been collected, is removed by whoever meets it. Method: the
+// primary is rolled back and collected; the prewrite of the secondary, whose row has no fence, comes through a shard with an old safe point.
+func TestLateSecondary(t *testing.T) {
+	e := newEmulated(t, &tsotest.ClockOracle{})
+	ctx := t.Context()
+	start := mustNow(t, e.oracle)
+	late, err := NewShard(ctx, e.client, ShardOptions{Oracle: e.oracle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := theRange()
+	refs := []kv.RangeRef{ref.Ref()}
+	if err := e.shard.Rollback(ctx, &kv.RollbackRequest{Ranges: refs, Keys: [][]byte{[]byte("a")}, StartTS: start}); err != nil {
+		t.Fatal(err)
+	}
+	safePoint := mustNow(t, e.oracle)
+	if _, err := e.shard.SetSafePoint(ctx, safePoint); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := e.shard.CollectGarbage(ctx, &kv.CollectGarbageRequest{SafePoint: safePoint}); err != nil || res.Statuses != 1 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if _, err := late.Prewrite(ctx, &kv.PrewriteRequest{Ranges: refs, Primary: []byte("a"), StartTS: start, TTLMillis: 1,
+		Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte("b"), Value: []byte("1")}}}); err != nil {
+		t.Fatal(err)
+	}
+	e.withDB(func(db *percolator.DB) {
+		if v, err := db.Get(ctx, []byte("b")); v != nil || err != nil {
+			t.Errorf("read: %q %v", v, err)
+		}
+		if _, left, err := db.ResolveBefore(ctx, mustNow(t, e.oracle), nil); len(left) > 0 || err != nil {
+			t.Errorf("garbage collection: %v %v", left, err)
+		}
+	})
+	if locks, err := e.shard.ScanLock(ctx, &kv.ScanLockRequest{Range: refs[0], MaxTS: mustNow(t, e.oracle)}); len(locks) > 0 || err != nil {
+		t.Errorf("%v %v", locks, err)
 	}
 }

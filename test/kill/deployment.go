@@ -219,6 +219,20 @@ func urlOf(addr string) string {
 	return "postgres://postgres@" + addr + "/percodb?sslmode=disable&connect_timeout=5"
 }
 
+// coordinator returns the process over Bigtable that is the coordinator, nil if there is none.
+func (d *deployment) coordinator() *member {
+	if d.table == nil {
+		return nil
+	}
+	addr := d.table.coordinator()
+	for _, p := range d.processes {
+		if p.rpc == addr {
+			return p
+		}
+	}
+	return nil
+}
+
 // check verifies the data directories of the processes, which must not run; or the table, by a process that runs.
 func (d *deployment) check(ctx context.Context) (findings []finding) {
 	if d.table != nil {
@@ -236,6 +250,7 @@ func (d *deployment) check(ctx context.Context) (findings []finding) {
 type member struct {
 	name, binary string
 	log          string // file that receives the output
+	rpc          string // over Bigtable: where it serves if it is the coordinator
 	args         []string
 
 	mu struct {

@@ -16,6 +16,7 @@ type faults struct {
 	log          io.Writer
 	large        []*large // are informed of kills
 	kills, other int
+	coordinators int // of the killed processes over Bigtable
 }
 
 // run injects faults until ctx ends, and does not undo the last ones.
@@ -33,6 +34,9 @@ func (f *faults) run(ctx context.Context) {
 // one injects one fault and undoes it. It reports whether there is time for more.
 func (f *faults) one(ctx context.Context) bool {
 	p := f.d.processes[f.rand.IntN(len(f.d.processes))]
+	if c := f.d.coordinator(); c != nil && f.rand.IntN(3) == 0 {
+		p = c
+	}
 	switch n := f.rand.IntN(10); {
 	case n < 5 || n < 8 && len(f.d.links) == 0:
 		f.aim(ctx)
@@ -78,6 +82,9 @@ func (f *faults) kill(p *member) {
 	for _, l := range f.large {
 		l.current.Lock() // For its client a transaction ends when the kill is recorded.
 		defer l.current.Unlock()
+	}
+	if f.d.coordinator() == p {
+		f.coordinators++
 	}
 	p.kill()
 	tables := hasTables(f.d.checks)

@@ -15,9 +15,10 @@ import (
 
 // large replaces all rows of a table in one transaction that is too large for memory: its writes go to a file, and from
 // there to the store. Each row has the number of the transaction that wrote it, its generation, so that every snapshot
-// must show one generation, of largeRows rows. One client writes while another reads.
+// must show one generation, of all rows. One client writes while another reads.
 type large struct {
 	table  string
+	size   largeSize
 	writer sync.Mutex
 	phases *phases
 
@@ -38,10 +39,13 @@ type large struct {
 	found      []history.Anomaly
 }
 
-// A generation has more bytes than the 16 MiB that a transaction keeps in memory.
-const (
-	largeRows = 18_000
-	largePad  = 1000
+// largeSize is the size of a generation, which has more bytes than the 16 MiB that a transaction keeps in memory.
+type largeSize struct{ rows, pad int }
+
+var (
+	manyRows = largeSize{18_000, 1000}
+	// wideRows are few, since over Bigtable each is a request.
+	wideRows = largeSize{200, 90_000}
 )
 
 // phase is the phase of a large transaction.
@@ -84,8 +88,8 @@ func (p *phases) add(met phase, tables, committed bool) {
 	}
 }
 
-func newLarge(table string, phases *phases) *large {
-	return &large{table: table, phases: phases, unknown: map[int64]bool{}, aborted: map[int64]bool{}, seen: map[int64]string{}}
+func newLarge(table string, size largeSize, phases *phases) *large {
+	return &large{table: table, size: size, phases: phases, unknown: map[int64]bool{}, aborted: map[int64]bool{}, seen: map[int64]string{}}
 }
 
 func (l *large) setup(ctx context.Context, q querier) error {
@@ -93,7 +97,7 @@ func (l *large) setup(ctx context.Context, q querier) error {
 		"create table if not exists " + l.table + " (id int primary key, g bigint not null, pad text not null)",
 		"create index if not exists " + l.table + "_g on " + l.table + " (g)",
 		"truncate " + l.table,
-		fmt.Sprintf("insert into %s select i, 0, repeat('0', %d) from generate_series(1, %d) i", l.table, largePad, largeRows),
+		fmt.Sprintf("insert into %s select i, 0, repeat('0', %d) from generate_series(1, %d) i", l.table, l.size.pad, l.size.rows),
 	} {
 		if _, err := q.Exec(ctx, statement); err != nil {
 			return err
@@ -135,7 +139,7 @@ func (l *large) write(ctx context.Context, c *client) {
 			if _, err := q.Exec(ctx, "delete from "+l.table); err != nil {
 				return err
 			}
-			_, err := q.Exec(ctx, fmt.Sprintf("insert into %s select i, %d, repeat('i', %d) from generate_series(1, %d) i", l.table, g, largePad, largeRows))
+			_, err := q.Exec(ctx, fmt.Sprintf("insert into %s select i, %d, repeat('i', %d) from generate_series(1, %d) i", l.table, g, l.size.pad, l.size.rows))
 			return err
 		})
 	default:
@@ -188,10 +192,10 @@ func (l *large) update(ctx context.Context, q querier, g int64) error {
 }
 
 func (l *large) copy(ctx context.Context, c *client, g int64) error {
-	pad := strings.Repeat("c", largePad)
+	pad := strings.Repeat("c", l.size.pad)
 	next := 0
 	rows := pgx.CopyFromFunc(func() ([]any, error) {
-		if next == largeRows {
+		if next == l.size.rows {
 			return nil, nil
 		}
 		next++
@@ -242,7 +246,7 @@ func (l *large) show(ctx context.Context, c *client) (g int64, ok bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if rows != largeRows || low != high || indexed != rows {
+	if rows != int64(l.size.rows) || low != high || indexed != rows {
 		l.found = append(l.found, history.Anomaly{Class: history.GSingle,
 			Story: fmt.Sprintf("  %s has %d rows of generations %d to %d, and %d entries of the first; a transaction is there in parts\n", l.table, rows, low, high, indexed)})
 	}

@@ -8,7 +8,7 @@ import (
 // Goal: a generation that was acknowledged must be there until another one is; one without an answer may come once, at
 // any time; what was overwritten must not come back.
 func TestGenerations(t *testing.T) {
-	l := newLarge("t", new(phases))
+	l := newLarge("t", manyRows, new(phases))
 	l.known, l.unknown[2] = 1, true
 	for _, step := range []struct {
 		shown int64

@@ -64,6 +64,7 @@ func main() {
 type summary struct {
 	seed         uint64
 	kills, other int          // processes killed; paused and cut off
+	coordinators int          // of the killed processes over Bigtable
 	transactions int          // acknowledged
 	deliveries   atomic.Int64 // changes that observers handled
 	large        phases
@@ -92,6 +93,9 @@ func (s *summary) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "observers handled %d changes\n", s.deliveries.Load())
 	fmt.Fprintln(w, s.large.String())
+	if s.coordinators > 0 {
+		fmt.Fprintf(w, "%d kills met the coordinator\n", s.coordinators)
+	}
 	fmt.Fprintf(w, "%d kills, %d transactions, %d lost, %d wrong\n", s.kills, s.transactions, len(s.lost), len(s.wrong))
 }
 

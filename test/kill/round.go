@@ -55,6 +55,9 @@ func workloads(number int, bulk *large, deliveries *atomic.Int64) []workload {
 	}
 }
 
+// largeEvery is how many rounds over Bigtable there are for each with large transactions, whose versions stay in the emulator's memory.
+const largeEvery = 4
+
 // name puts the name of a workload's table where a statement has @.
 func name(table, statement string) string { return strings.ReplaceAll(statement, "@", table) }
 
@@ -62,10 +65,13 @@ func name(table, statement string) string { return strings.ReplaceAll(statement,
 func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	d := r.deployment
 	w := &world{addrs: d.sql, unexpected: map[string]string{}}
-	bulk := newLarge("large", &r.sum.large)
-	all := workloads(r.number, bulk, &r.sum.deliveries)
+	size := manyRows
 	if d.table != nil {
-		// Without the large transactions, a request for each row, too slow for the emulator.
+		size = wideRows
+	}
+	bulk := newLarge("large", size, &r.sum.large)
+	all := workloads(r.number, bulk, &r.sum.deliveries)
+	if d.table != nil && r.number%largeEvery != 0 {
 		all = slices.DeleteFunc(all, func(w workload) bool { return w == workload(bulk) })
 	}
 	if err := d.heal(); err != nil {
@@ -82,7 +88,7 @@ func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	}
 	f := &faults{d: d, rand: rand.New(rand.NewPCG(r.rand.Uint64(), 1)), log: r.log, large: []*large{bulk}}
 	r.load(ctx, w, all, f, lasts)
-	r.sum.kills, r.sum.other = r.sum.kills+f.kills, r.sum.other+f.other
+	r.sum.kills, r.sum.other, r.sum.coordinators = r.sum.kills+f.kills, r.sum.other+f.other, r.sum.coordinators+f.coordinators
 	r.sum.transactions += int(w.committed.Load())
 	fmt.Fprintf(r.log, "round %d: %d transactions, %d statements given up\n", r.number, w.committed.Load(), w.timeouts.Load())
 	if err := ctx.Err(); err != nil {

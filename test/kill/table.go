@@ -22,6 +22,7 @@ const tableProcesses = 3
 type table struct {
 	emulator *bigtable.Emulator
 	proxy    *faultproxy.Proxy
+	client   *bigtable.Client
 	admin    string // of a SQL process, for percodb check
 
 	mu   sync.Mutex // guards rand
@@ -54,11 +55,35 @@ func deployOnTable(binary, dir string, seed uint64) (_ *deployment, err error) {
 		d.sql, d.table.admin = append(d.sql, addr), admin
 		d.add(dir, fmt.Sprintf("sql%d", i+1), "--engine", "bigtable", "--project", "p", "--instance", "i", "--emulator", d.table.proxy.Addr(),
 			"--listen", addr, "--rpc-listen", rpc, "--admin-listen", admin, "--gc-lease", gcLease)
+		d.processes[i].rpc = rpc
 	}
-	return d, d.startAll()
+	if err := d.startAll(); err != nil {
+		return nil, err
+	}
+	return d, d.table.open()
+}
+
+// open connects with the emulator, not through the proxy, once the table exists.
+func (t *table) open() (err error) {
+	t.client, err = bigtable.Open(context.Background(), bigtable.Options{Project: "p", Instance: "i", Emulator: t.emulator.Addr()})
+	return err
+}
+
+// coordinator returns the address of the coordinator, "" if there is none.
+func (t *table) coordinator() string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	addr, err := t.client.Coordinator(ctx)
+	if err != nil { // The table is not there yet, or the emulator has much to do.
+		return ""
+	}
+	return addr
 }
 
 func (t *table) close() {
+	if t.client != nil {
+		_ = t.client.Close() // No request is in flight.
+	}
 	if t.proxy != nil {
 		t.proxy.Close()
 	}

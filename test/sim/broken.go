@@ -46,9 +46,12 @@ const (
 )
 
 // brokenShard returns s, with the plan's bug if it has one.
-func (w *world) brokenShard(s *shardConn) kv.Shard {
-	if w.plan.bug == "" || !w.faulty {
+func (w *world) brokenShard(p *process, s kv.Shard) kv.Shard {
+	switch {
+	case w.plan.bug == "" || !w.faulty:
 		return s
+	case w.plan.bug == oneRequest:
+		return oneRequestShard{s, p}
 	}
 	return &brokenShard{Shard: s, w: w, bug: w.plan.bug}
 }

@@ -48,6 +48,12 @@ func TestBugsAreFound(t *testing.T) {
 			p.letBeAway()
 			p.divide()
 		}},
+		{noFence, []string{"bank", "list"}, overTable},
+		{noNewerWrites, []string{"bank", "list", "counters"}, overTable},
+		{noLocks, []string{"bank", "list"}, overTable},
+		{unconditional, []string{"bank", "list"}, overTable},
+		{wildUndo, []string{"bank", "list", "index"}, overTable},
+		{oneRequest, []string{"list", "counters"}, overTable},
 	} {
 		t.Run(string(tc.bug), func(t *testing.T) {
 			t.Parallel()
@@ -69,4 +75,11 @@ func TestBugsAreFound(t *testing.T) {
 			t.Errorf("not found in %d runs", most)
 		})
 	}
+}
+
+// overTable makes a world of processes over a table whose transactions die, and whose requests come late.
+func overTable(p *plan) {
+	p.collects, p.txns, p.kinds, p.faults = true, 40, []faultKind{killClient, cutLink}, 30
+	p.dropRequests, p.dropAnswers, p.holds, p.duplicates = 30, 30, 50, 60
+	tablePlan(p)
 }

@@ -28,6 +28,7 @@ type client struct {
 	mu     sync.Mutex
 	p      *process
 	db     *percolator.DB
+	router kv.Router
 	dbs    []*percolator.DB // of all processes
 	cancel context.CancelFunc
 }
@@ -91,14 +92,17 @@ func (c *client) connect() error {
 	w.mu.Lock()
 	w.processes = append(w.processes, p)
 	w.mu.Unlock()
-	c.p, c.db = p, db
+	c.p, c.db, c.router = p, db, router
 	c.dbs = append(c.dbs, db)
 	return nil
 }
 
 // router returns a process's router: in a cluster with the directory and a separate cache.
 func (w *world) router(p *process) (kv.Router, error) {
-	if w.plan.embedded {
+	switch {
+	case w.plan.table:
+		return &tableRouter{p: p}, nil
+	case w.plan.embedded:
 		return &embeddedRouter{p: p, n: w.nodes[0]}, nil
 	}
 	return kv.NewRouter(kv.RouterOptions{
@@ -106,7 +110,7 @@ func (w *world) router(p *process) (kv.Router, error) {
 		Dial: func(_ context.Context, info kv.ShardInfo) (kv.Shard, error) {
 			for _, n := range w.nodes {
 				if n.name == info.ID {
-					return w.brokenShard(&shardConn{p, n}), nil
+					return w.brokenShard(p, &shardConn{p, n}), nil
 				}
 			}
 			return nil, fmt.Errorf("no node %s", info.ID)
@@ -136,7 +140,7 @@ func (r *embeddedRouter) Locate(ctx context.Context, key []byte) (*kv.RangeDescr
 		return nil, nil, err
 	}
 	desc, _, err := router.Locate(ctx, key)
-	return desc, r.p.w.brokenShard(&shardConn{r.p, r.n}), err
+	return desc, r.p.w.brokenShard(r.p, &shardConn{r.p, r.n}), err
 }
 
 func (r *embeddedRouter) LocateEnd(ctx context.Context, end []byte) (*kv.RangeDescriptor, kv.Shard, error) {
@@ -145,7 +149,7 @@ func (r *embeddedRouter) LocateEnd(ctx context.Context, end []byte) (*kv.RangeDe
 		return nil, nil, err
 	}
 	desc, _, err := router.LocateEnd(ctx, end)
-	return desc, r.p.w.brokenShard(&shardConn{r.p, r.n}), err
+	return desc, r.p.w.brokenShard(r.p, &shardConn{r.p, r.n}), err
 }
 
 func (r *embeddedRouter) Invalidate(*kv.StaleRangeError)             {}

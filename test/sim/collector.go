@@ -126,7 +126,11 @@ func (g *collector) round(ctx context.Context) error {
 	p := g.c.process()
 	controller, err := gc.New(gc.Options{
 		Oracle: oracleConn{p}, Settings: &g.w.settings, Life: gc.MinLife, Resolver: g.resolver(),
-		Members: func(context.Context) ([]gc.Member, error) {
+		Members: func(ctx context.Context) ([]gc.Member, error) {
+			if table, ok := g.c.router.(*tableRouter); ok {
+				shard, err := table.shard(ctx)
+				return []gc.Member{{ID: kv.BigtableShardID, Shard: shard, Spans: []kv.Span{{}}}}, err
+			}
 			var all []gc.Member
 			for _, n := range g.w.nodes {
 				m := gc.Member{ID: n.name, Shard: &shardConn{p, n}, LockBound: g.w.settings.bound(n.name)}

@@ -26,7 +26,7 @@
 //	I4 At the end all faults are undone, all locks expire, everything is read twice, garbage is collected, and
 //	   everything is read again: the three reads must agree, no written key is still locked, and every key can
 //	   be locked.
-//	I5 The checkers are tested: broken_test.go injects a dozen defects, and each must be detected.
+//	I5 The checkers are tested: broken_test.go injects thirty defects, and each must be detected.
 //
 // Run `go test ./test/sim` (200 seeds, 50 with -short), for more seeds `go test ./test/sim -run TestSeeds -seeds 10000
 // -timeout 0`, and to replay one with every event `go test ./test/sim -run TestSeed$ -seed 42 -events`.
@@ -36,6 +36,9 @@
 //
 // In some runs observers derive data from what the clients write (workload4.go); the derived data must equal a recomputation, and
 // no change may be delivered by two transactions that commit.
+//
+// In worlds with a table (table.go, -table) there are no stores: every process has a shard of kv/bigtable, and the messages are its requests to a table in
+// memory, row by row. The shard's decisions, predicates and fences meet requests that are lost, repeated and late.
 //
 // Not covered: SQL, gRPC, real disks and processes.
 package sim

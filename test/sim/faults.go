@@ -35,6 +35,15 @@ func (k faultKind) String() string {
 
 // possible reports whether a plan's world can have a fault.
 func (k faultKind) possible(p *plan) bool {
+	if p.table {
+		switch k {
+		case killClient, cutLink, cutNode, cutOracle, crashOracle, cancelClient:
+			return true
+		case stepClock: // The deadline of requests and the age of history are compared.
+			return !p.collects
+		}
+		return false
+	}
 	if !p.embedded {
 		return true
 	}
@@ -158,7 +167,7 @@ func (w *world) bounce(n *node, crash bool) {
 func (w *world) restart(n *node) {
 	w.restartOracle()
 	w.mu.Lock()
-	up := n.store != nil
+	up := n.store != nil || n.rows != nil
 	n.away = n.away && up // it starts when it reaches the directory
 	w.mu.Unlock()
 	if up {

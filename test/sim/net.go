@@ -31,6 +31,10 @@ type message struct {
 	startTS tso.Timestamp
 	size    int
 	nth     int // among equal ones of its sender
+	// detail is what a request to a table does, for the order and the trace.
+	detail string
+	// deadline, if it is not zero, is when the request is not executed any more.
+	deadline time.Time
 
 	execute func(ctx context.Context, s kv.Shard) (any, error)
 	answer  chan answered // nil: a copy, without a receiver of the answer
@@ -50,7 +54,7 @@ type answered struct {
 // arrival.
 func (m *message) order(o *message) int {
 	return cmp.Or(cmp.Compare(m.from.id, o.from.id), cmp.Compare(m.startTS, o.startTS), strings.Compare(m.kind, o.kind),
-		bytes.Compare(m.key, o.key), cmp.Compare(m.size, o.size), strings.Compare(m.target(), o.target()), cmp.Compare(m.nth, o.nth))
+		bytes.Compare(m.key, o.key), cmp.Compare(m.size, o.size), strings.Compare(m.target(), o.target()), strings.Compare(m.detail, o.detail), cmp.Compare(m.nth, o.nth))
 }
 
 // isCut reports whether the message cannot be delivered. For the scheduler.
@@ -77,6 +81,9 @@ func (m *message) String() string {
 	if m.startTS != 0 {
 		s += fmt.Sprintf(" @%d", m.startTS)
 	}
+	if m.detail != "" {
+		s += " " + m.detail
+	}
 	if m.answering {
 		s += fmt.Sprintf(" ⇒ %s", m.result)
 	}
@@ -90,7 +97,7 @@ func (a answered) String() string {
 	switch v := a.value.(type) {
 	case []byte:
 		return fmt.Sprintf("%q", v)
-	case tso.Timestamp:
+	case tso.Timestamp, bool:
 		return fmt.Sprint(v)
 	case kv.PrewriteResponse:
 		return fmt.Sprintf("%+v", v)
@@ -141,7 +148,7 @@ func (p *process) send(ctx context.Context, m *message) (any, error) {
 		w.mu.Unlock()
 		return nil, m.unavailable()
 	}
-	id := fmt.Sprintf("%s %s %q %d %d", m.target(), m.kind, m.key, m.startTS, m.size)
+	id := fmt.Sprintf("%s %s %q %d %d %s", m.target(), m.kind, m.key, m.startTS, m.size, m.detail)
 	p.sent[id]++
 	m.nth = p.sent[id]
 	w.inbox = append(w.inbox, m)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/tso"
 )
@@ -17,6 +18,7 @@ type node struct {
 	name string
 
 	// Guarded by w.mu.
+	rows   *widerow.Memory // a table, which has no store and never fails; nil: a store
 	disk   *storage.MemFS
 	stale  *storage.MemFS // an earlier state of the disk, for lyingDisk
 	store  *kv.Store      // nil while down
@@ -86,6 +88,9 @@ func (n *node) start() error {
 	n.latching, n.collecting = 0, false // the requests for which an orderly stop has waited have ended
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	w.mu.Unlock()
+	if n.rows != nil {
+		return nil
+	}
 	opts := kv.Options{
 		Dir: "data", CacheBytes: 1 << 20, ShardID: n.name, Addr: n.name,
 		FS:             storage.DelayLogSyncs(n.disk, func() { n.beforeSync(life) }),

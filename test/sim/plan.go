@@ -41,6 +41,7 @@ type plan struct {
 	bug      bug // "": none
 	// embedded: one process that contains everything. Otherwise nodes in a cluster.
 	embedded       bool
+	table          bool // of kv/bigtable, in the place of nodes
 	nodes, clients int
 	txns           int // of each client
 	spans          []kv.Span
@@ -146,6 +147,9 @@ func (p *plan) String() string {
 	where := fmt.Sprintf("%d nodes", p.nodes)
 	if p.embedded {
 		where = "embedded"
+	}
+	if p.table {
+		where = "a table"
 	}
 	if p.noAsync {
 		where += ", no async commit"

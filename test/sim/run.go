@@ -262,6 +262,9 @@ func (w *world) readAll(judge *client) (map[string]string, error) {
 // checkStores has the stores verify their records.
 func (w *world) checkStores() {
 	for _, n := range w.nodes {
+		if n.rows != nil {
+			continue
+		}
 		findings, err := n.store.Check(context.Background())
 		if err != nil {
 			w.problem("check %s: %v", n.name, err)
@@ -290,6 +293,12 @@ func (w *world) locksOf(ctx context.Context, n *node) []mvcc.LockInfo {
 	if err != nil {
 		w.problem("timestamp for a look at locks: %v", err)
 		return nil
+	}
+	if n.rows != nil {
+		if all, err = w.locksOfTable(ctx, now); err != nil {
+			w.problem("locks of the table: %v", err)
+		}
+		return all
 	}
 	for _, r := range n.store.Info().Ranges {
 		locks, err := n.store.ScanLock(ctx, &kv.ScanLockRequest{Range: r.Ref(), Span: r.Span, MaxTS: now, Limit: 1 << 20})

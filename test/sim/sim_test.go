@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,15 +22,30 @@ var (
 	fromFlag      = flag.Uint64("from", 0, "the first seed of TestSeeds")
 	seedsFlag     = flag.Uint64("seeds", 0, "how many seeds TestSeeds runs (default 200, 50 with -short)")
 	observersFlag = flag.Bool("observers", false, "TestSeed and TestSeeds run the workload of observers, whatever the seed's plan says")
+	tableFlag     = flag.Bool("table", false, "TestSeed and TestSeeds run over a table of kv/bigtable, whatever the seed's plan says")
 	workerFlag    = flag.String("worker", "", "n/m: run every m-th seed from the n-th on, and tell of each (used by TestSeeds)")
 )
 
-// changePlan returns what -observers changes in a seed's plan; nil: nothing.
+// changePlan returns what -observers and -table change in a seed's plan.
 func changePlan(seed uint64) func(*plan) {
-	if !*observersFlag {
-		return nil
+	return func(p *plan) {
+		if *observersFlag {
+			observersPlan(p, seed)
+		}
+		if *tableFlag {
+			tablePlan(p)
+		}
 	}
-	return func(p *plan) { observersPlan(p, seed) }
+}
+
+// tablePlan makes the plan one of processes over a table of kv/bigtable.
+func tablePlan(p *plan) {
+	p.table, p.embedded, p.nodes, p.spans = true, false, 1, nil
+	p.absences, p.packs, p.slowSyncs = false, false, 0
+	p.kinds = slices.DeleteFunc(p.kinds, func(k faultKind) bool { return !k.possible(p) })
+	if len(p.kinds) == 0 {
+		p.faults = 0
+	}
 }
 
 // observersPlan makes the plan one of observers, at all levels in turn.
@@ -97,6 +113,9 @@ func work(t *testing.T) {
 		if *observersFlag {
 			r.flags = " -observers"
 		}
+		if *tableFlag {
+			r.flags += " -table"
+		}
 		if r.failed() {
 			fmt.Printf("sim: violation\n%s\nsim: told\n", r.report(seed))
 		}
@@ -121,7 +140,7 @@ const stuckAfter = time.Minute
 // watch runs one worker and reads its output.
 func (p *progress) watch(n, workers uint64) {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestSeeds$", "-test.timeout", "0", "-worker", fmt.Sprintf("%d/%d", n, workers),
-		"-from", fmt.Sprint(*fromFlag), "-seeds", fmt.Sprint(*seedsFlag), fmt.Sprintf("-observers=%t", *observersFlag))
+		"-from", fmt.Sprint(*fromFlag), "-seeds", fmt.Sprint(*seedsFlag), fmt.Sprintf("-observers=%t", *observersFlag), fmt.Sprintf("-table=%t", *tableFlag))
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -279,6 +298,34 @@ func TestObservers(t *testing.T) {
 		committed += r.committed
 	}
 	t.Logf("%d transactions committed", committed)
+}
+
+// Goal: over a table of kv/bigtable no client observes what its isolation level forbids, under all faults. Method: seeds whose processes share a
+// table; every fourth runs the workload of observers, and every fourth is a world in which TestBugsAreFound finds bugs.
+func TestTables(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 20
+	}
+	var committed, txns int64
+	for seed := range seeds {
+		r := simulate(t, seed, func(p *plan) {
+			switch seed % 4 {
+			case 2:
+				overTable(p)
+			case 3:
+				observersPlan(p, seed)
+			}
+			tablePlan(p)
+		}, nil)
+		if r.failed() {
+			t.Error(r.report(seed))
+		}
+		committed, txns = committed+r.committed, txns+r.txns
+	}
+	if t.Logf("%d of %d transactions committed", committed, txns); committed < txns/5 {
+		t.Error("too few transactions committed to tell anything")
+	}
 }
 
 // Goal: fixed bugs stay fixed. Method: their seeds. A seed shows a bug only while its plan is the same, so each bug

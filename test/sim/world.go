@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/kv/waitgraph"
 )
 
 // world is one run: its processes, nodes and network, and the scheduler of their events. Fields without a comment
@@ -27,7 +29,8 @@ type world struct {
 
 	oracle    *oracleNode
 	nodes     []*node
-	directory *kv.LocalDirectory // nil in an embedded world
+	directory *kv.LocalDirectory // nil in an embedded world, and over a table
+	waits     *waitgraph.Local   // of the processes over a table
 	dirEngine *kv.Engine
 	settings  collectorSettings
 	workload  workload
@@ -73,8 +76,15 @@ const (
 func newWorld(seed uint64, p plan, trace io.Writer) *world {
 	w := &world{seed: seed, plan: p, rng: rand.New(rand.NewPCG(seed, 1)), begun: time.Now(), trace: trace, woken: make(chan struct{}, 1)}
 	w.oracle = &oracleNode{w: w}
+	if p.table {
+		w.waits = waitgraph.NewLocal()
+	}
 	for i := range p.nodes {
 		w.nodes = append(w.nodes, &node{w: w, name: fmt.Sprintf("s%d", i), disk: storage.NewCrashableMemFS()})
+		if p.table {
+			w.nodes[i].name, w.nodes[i].rows = kv.BigtableShardID, widerow.NewMemory()
+			w.nodes[i].rows.Hides = p.bug.hides()
+		}
 	}
 	w.workload = workloads[p.workload](w)
 	return w
@@ -137,7 +147,7 @@ func (w *world) open(ctx context.Context) error {
 	if err := w.oracle.start(); err != nil {
 		return err
 	}
-	if !w.plan.embedded {
+	if !w.plan.embedded && !w.plan.table {
 		var err error
 		if w.dirEngine, err = kv.OpenEngine(kv.EngineOptions{Dir: "directory", FS: storage.NewMemFS(), CacheBytes: 1 << 20}); err != nil {
 			return err
@@ -189,6 +199,9 @@ func (w *world) close() {
 	w.oracle.stop(false)
 	w.running.Wait()
 	w.background.Wait()
+	if w.plan.table {
+		time.Sleep(time.Minute) // Requests behind the clients' backs come to their deadlines.
+	}
 }
 
 // schedule is the scheduler. It returns when the clients and the judge have ended.
@@ -407,9 +420,9 @@ func (w *world) deliver(m *message) {
 	}
 	n := m.to
 	store, life, ctx := n.store, n.life, n.ctx
-	if store == nil {
+	if store == nil && n.rows == nil || !m.deadline.IsZero() && time.Now().After(m.deadline) {
 		w.mu.Unlock()
-		w.eventf("nobody there: %v", m)
+		w.eventf("not executed: %v", m)
 		w.settle(m, answered{err: m.unavailable()})
 		return
 	}

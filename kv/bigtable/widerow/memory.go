@@ -14,6 +14,9 @@ import (
 
 // Memory is a table in memory, for tests. Its requests are executed one after the other, each in no time.
 type Memory struct {
+	// Hides, if it is set, hides cells from predicates, or from reads: a defect, for tests of what such defects cause.
+	Hides func(predicate bool, family, qualifier string) bool
+
 	mu   sync.Mutex
 	rows map[string]map[string][]byte // by name; values of cells by family:qualifier
 }
@@ -50,7 +53,7 @@ func (m *Memory) read(set RowSet, f *Filter, o ReadOptions) (out []Row) {
 		if !contains(set, name) {
 			continue
 		}
-		if cells := f.apply(m.cells(name)); len(cells) > 0 {
+		if cells := f.apply(m.cells(name, false)); len(cells) > 0 {
 			if out = append(out, rowOf(name, cells)); int64(len(out)) == o.Limit {
 				break
 			}
@@ -73,12 +76,15 @@ func contains(set RowSet, name string) bool {
 	}
 }
 
-// cells returns the cells of a row by family and qualifier. The caller holds mu.
-func (m *Memory) cells(name string) []cell {
+// cells returns the cells of a row, by family and qualifier, that are not hidden. The caller holds mu.
+func (m *Memory) cells(name string, predicate bool) []cell {
 	row := m.rows[name]
 	cells := make([]cell, 0, len(row))
 	for _, column := range slices.Sorted(maps.Keys(row)) {
 		family, qualifier, _ := strings.Cut(column, ":")
+		if m.Hides != nil && m.Hides(predicate, family, qualifier) {
+			continue
+		}
 		cells = append(cells, cell{family, qualifier, row[column]})
 	}
 	return cells
@@ -96,7 +102,7 @@ func rowOf(name string, cells []cell) Row {
 func (m *Memory) CheckAndMutate(_ context.Context, row string, predicate Filter, matched, unmatched *Mutation) (isMatched bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	isMatched = len(predicate.apply(m.cells(row))) > 0
+	isMatched = len(predicate.apply(m.cells(row, true))) > 0
 	change := unmatched
 	if isMatched {
 		change = matched

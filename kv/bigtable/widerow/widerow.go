@@ -8,6 +8,8 @@ package widerow
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"cloud.google.com/go/bigtable"
 )
@@ -116,3 +118,42 @@ func (m *Mutation) DeleteCellsInColumn(family, qualifier string) {
 
 // DeleteRow removes a row.
 func (m *Mutation) DeleteRow() { m.steps = append(m.steps, step{kind: deleteRow}) }
+
+// String describes the change, for traces: +family:qualifier, -family:qualifier.
+func (m *Mutation) String() string {
+	if m == nil {
+		return "nothing"
+	}
+	var b strings.Builder
+	for i := range m.steps {
+		switch s := &m.steps[i]; s.kind {
+		case setCell:
+			fmt.Fprintf(&b, "+%s:%q ", s.family, s.qualifier)
+		case deleteColumn:
+			fmt.Fprintf(&b, "-%s:%q ", s.family, s.qualifier)
+		case deleteRow:
+			b.WriteString("-row ")
+		}
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}
+
+// String describes the filter, for traces.
+func (f Filter) String() string {
+	switch f.kind {
+	case chain:
+		return fmt.Sprintf("all%v", f.of)
+	case interleave:
+		return fmt.Sprintf("any%v", f.of)
+	case columnRange:
+		return fmt.Sprintf("%s:[%q,%q)", f.family, f.start, f.end)
+	case valueRange:
+		return fmt.Sprintf("value[%q,%q)", f.start, f.end)
+	case firstOfRow:
+		return "first"
+	case stripValue:
+		return "no values"
+	default:
+		return "no filter"
+	}
+}
