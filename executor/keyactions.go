@@ -256,7 +256,7 @@ type childFinder struct {
 	found   []foundChild
 	rows    rowBuffer
 	scratch []byte
-	row     types.Row
+	row     types.Row // nil before the first child
 }
 
 type childSpan struct {
@@ -273,7 +273,7 @@ type foundChild struct {
 
 // newFinder prepares a search for the children of lost keys.
 func (k *keyChecks) newFinder(key *planner.ForeignKey, lost []types.Row) (*childFinder, error) {
-	f := &childFinder{k: k, key: key, lost: lost, rows: rowBuffer{mem: &k.ex.mem}, row: make(types.Row, len(key.Child.Columns))}
+	f := &childFinder{k: k, key: key, lost: lost, rows: rowBuffer{mem: &k.ex.mem}}
 	n := len(key.Columns)
 	for i := range lost {
 		parent, err := key.AppendParentKey(nil, &k.ex.ev, indexOrder(key, lost[i]))
@@ -281,9 +281,6 @@ func (k *keyChecks) newFinder(key *planner.ForeignKey, lost []types.Row) (*child
 			return nil, err
 		}
 		f.keys = append(f.keys, parent)
-	}
-	if err := f.decoder.Init(key.Child, &key.Child.Primary, allOrdinals(key.Child)); err != nil {
-		return nil, err
 	}
 	if key.ChildIndex == nil {
 		f.byKey = make(map[string]int, len(lost))
@@ -353,7 +350,7 @@ func (f *childFinder) findByScan(ctx context.Context, r percolator.Reader, limit
 		if err := f.k.ex.tick(ctx); err != nil {
 			return err
 		}
-		if err := f.decoder.Decode(it.Key(), it.Value(), f.row); err != nil {
+		if err := f.decode(it.Key(), it.Value()); err != nil {
 			return err
 		}
 		var null int
@@ -376,6 +373,17 @@ func (f *childFinder) findByScan(ctx context.Context, r percolator.Reader, limit
 	}
 	f.rest.Start = append(bytes.Clone(it.Key()), 0)
 	return it.Err()
+}
+
+// decode makes f.row a row of the child.
+func (f *childFinder) decode(key, value []byte) error {
+	if f.row == nil {
+		f.row = make(types.Row, len(f.key.Child.Columns))
+		if err := f.decoder.Init(f.key.Child, &f.key.Child.Primary, allOrdinals(f.key.Child)); err != nil {
+			return err
+		}
+	}
+	return f.decoder.Decode(key, value, f.row)
 }
 
 // add lists f.row.
@@ -409,7 +417,7 @@ func (f *childFinder) findByIndex(ctx context.Context, r percolator.Reader, limi
 		if value == nil {
 			continue // an entry without a row, for percodb check
 		}
-		if err := f.decoder.Decode(keys[i], value, f.row); err != nil {
+		if err := f.decode(keys[i], value); err != nil {
 			return err
 		}
 		if err := f.add(keys[i], owners[i]); err != nil {
