@@ -92,7 +92,7 @@ type TableDescriptor struct {
 	Comment     string
 	// OnCommit is what the commit of a transaction does to a temporary table.
 	OnCommit CommitAction `json:",omitempty"`
-	// Options are the storage options of a table, name=value.
+	// Options are the storage options of a table and the options of a view, name=value.
 	Options []string `json:",omitempty"`
 	// ReplicaIdentity is what REPLICA IDENTITY says, as pg_class.relreplident has it; "" for the default. It has no effect.
 	ReplicaIdentity string `json:",omitempty"`

@@ -167,7 +167,7 @@ func (r *run) alterComposite(ctx context.Context, n *ast.AlterType) error {
 			return err
 		}
 		if c.Action == "DROP" {
-			if err := r.requireNoFieldUses(ctx, c.Attribute.Name, "column "+c.Attribute.Name+" of composite type "+d.Name, false); err != nil {
+			if err := r.dropFieldUses(ctx, c.Attribute.Name, "column "+c.Attribute.Name+" of composite type "+d.Name, c.Cascade); err != nil {
 				return err
 			}
 		}
@@ -197,8 +197,21 @@ func (r *run) changeComposite(ctx context.Context, d, next *catalog.TypeDescript
 	return r.addType(ctx, next)
 }
 
-// requireNoColumns fails if values of the type are stored, whose fields cannot be converted.
+// requireNoColumns fails if values of the type are stored, in rows or in keys of indexes, whose fields cannot be converted.
 func (r *run) requireNoColumns(ctx context.Context, d *catalog.TypeDescriptor) error {
+	all, err := r.r.Relations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		for i := range t.Computed {
+			c := &t.Computed[i]
+			at := slices.IndexFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return holdsColumn(&ix, c.ID) })
+			if at >= 0 && holdsType(c.Type, types.OID(d.ID)) {
+				return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type \"%s\" because index \"%s\" uses it", d.Name, t.Indexes[at].Name)
+			}
+		}
+	}
 	return r.eachHolder(ctx, d, func(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) error {
 		return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type \"%s\" because column \"%s.%s\" uses it", d.Name, t.Name, c.Name)
 	})
@@ -265,5 +278,5 @@ func (r *run) renameAttribute(ctx context.Context, n *ast.RenameAttribute) error
 	if err := r.alterTyped(ctx, tables, &ast.RenameColumn{Pos: n.Pos, From: n.From, To: n.To}); err != nil {
 		return err
 	}
-	return r.requireNoFieldUses(ctx, n.From, "column "+n.From+" of composite type "+d.Name, true)
+	return r.requireFieldUnnamed(ctx, n.From, "column "+n.From+" of composite type "+d.Name)
 }

@@ -15,6 +15,12 @@ func (r *run) drop(ctx context.Context, n *ast.Drop) error {
 	if n.Concurrently && !r.alone {
 		return pgerror.New(pgerror.ActiveSQLTransaction, "DROP INDEX CONCURRENTLY cannot run inside a transaction block")
 	}
+	switch {
+	case n.Concurrently && len(n.Names) > 1:
+		return pgerror.New(pgerror.FeatureNotSupported, "DROP INDEX CONCURRENTLY does not support dropping multiple objects")
+	case n.Concurrently && n.Cascade:
+		return pgerror.New(pgerror.FeatureNotSupported, "DROP INDEX CONCURRENTLY does not support CASCADE")
+	}
 	switch n.Kind {
 	case "INDEX":
 		return r.dropIndex(ctx, n)

@@ -87,7 +87,7 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 	if err := r.update(ctx, t, next, len(next.Observers) < len(t.Observers)); err != nil {
 		return err
 	}
-	return r.requireNoFieldUses(ctx, n.Name, "column "+n.Name+" of table "+t.Name, false)
+	return r.dropFieldUses(ctx, n.Name, "column "+n.Name+" of table "+t.Name, n.Cascade)
 }
 
 // withoutKeysOn removes the indexes and checks from next that name a column of t, and returns the ids of the indexes.

@@ -15,7 +15,7 @@ func Locks(ctx context.Context, stmt ast.Statement, r catalog.Resolver) ([]catal
 	switch n := stmt.(type) {
 	case *ast.LockTable:
 		for i := range n.Tables {
-			l.relation(n.Tables[i].TableName, lockModeOf(n.Mode), withParts)
+			l.relation(n.Tables[i].TableName, lockModeOf(n.Mode), withParts|withRead)
 		}
 	case *ast.AlterTable:
 		l.alterTable(n)
@@ -87,6 +87,7 @@ const (
 	withParts   lockScope = 1 << iota // the partitions of a partitioned table
 	withIndexes                       // the indexes of a table
 	withOwner                         // the table of an index
+	withRead                          // the relations that a view reads
 )
 
 func (l *lockList) add(locks ...catalog.RelationLock) {
@@ -133,6 +134,18 @@ func (l *lockList) table(t *catalog.TableDescriptor, mode catalog.LockMode, scop
 	}
 	if scope&withParts != 0 {
 		l.eachPart(t, func(part *catalog.TableDescriptor) { l.table(part, mode, scope) })
+	}
+	if scope&withRead == 0 || t.Kind != catalog.KindView {
+		return
+	}
+	for _, id := range t.DependsOn {
+		read, err := l.r.RelationByID(l.ctx, id)
+		if l.err = err; err != nil {
+			return
+		}
+		if read != nil && (read.Kind == catalog.KindTable && !read.Materialized || read.Kind == catalog.KindView) {
+			l.table(read, mode, scope)
+		}
 	}
 }
 

@@ -70,9 +70,11 @@ func (r *run) lockTable(ctx context.Context, n *ast.LockTable) error {
 func (r *run) lockRelation(ctx context.Context, t *catalog.TableDescriptor, n *ast.LockTable) error {
 	switch {
 	case t.Kind == catalog.KindTable && !t.Materialized:
-	case t.Kind == catalog.KindView, t.Kind == catalog.KindVirtual:
+	case t.Kind == catalog.KindView:
+		return r.lockRead(ctx, t, n)
+	case t.Kind == catalog.KindVirtual:
 		if locksWriters(n) {
-			return pgerror.Unsupported("LOCK TABLE of a view in this mode", "Lock the tables that it reads.")
+			return pgerror.Unsupported("LOCK TABLE of a system table in this mode", "Lock the tables of users.")
 		}
 		return nil
 	default:
@@ -84,6 +86,42 @@ func (r *run) lockRelation(ctx context.Context, t *catalog.TableDescriptor, n *a
 	return boundLock(ctx, n, t.Name, func(ctx context.Context) error { return r.ch.Close(ctx, t) })
 }
 
+// lockRead locks the tables that a view reads, which its owner must be permitted to lock, or the user if the view has security_invoker.
+func (r *run) lockRead(ctx context.Context, view *catalog.TableDescriptor, n *ast.LockTable) error {
+	role := view.OwnerOID()
+	if view.SecurityInvoker {
+		role = r.User
+	}
+	for _, id := range view.DependsOn {
+		t, err := r.r.RelationByID(ctx, id)
+		if err != nil {
+			return err
+		}
+		if t == nil || t.Kind != catalog.KindTable && t.Kind != catalog.KindView || t.Materialized {
+			continue
+		}
+		if r.access.As(role).Relation(t, lockPrivileges(n.Mode), false) == 0 {
+			return planner.RelationDenied(t)
+		}
+		if err := r.lockRelation(ctx, t, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockPrivileges are the privileges of which one is needed to lock a table.
+func lockPrivileges(mode string) acl.Privileges {
+	enough := acl.Update | acl.Delete | acl.Truncate
+	switch mode {
+	case "ACCESS SHARE":
+		enough |= acl.Select
+	case "ROW EXCLUSIVE":
+		enough |= acl.Insert
+	}
+	return enough
+}
+
 // mayLock returns 42501 unless the user may lock the tables in the mode: whoever may read them, in ACCESS SHARE; whoever may change them, in
 // every mode; who may insert only, up to ROW EXCLUSIVE.
 func (r *run) mayLock(ctx context.Context, n *ast.LockTable) error {
@@ -92,14 +130,7 @@ func (r *run) mayLock(ctx context.Context, n *ast.LockTable) error {
 		if err != nil {
 			return err
 		}
-		enough := acl.Update | acl.Delete | acl.Truncate
-		switch n.Mode {
-		case "ACCESS SHARE":
-			enough |= acl.Select
-		case "ROW EXCLUSIVE":
-			enough |= acl.Insert
-		}
-		if t != nil && r.access.Relation(t, enough, false) == 0 {
+		if t != nil && r.access.Relation(t, lockPrivileges(n.Mode), false) == 0 {
 			return planner.RelationDenied(t)
 		}
 	}

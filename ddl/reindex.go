@@ -14,6 +14,8 @@ import (
 type reindexTarget struct {
 	table *catalog.TableDescriptor
 	index string
+	// invalid is the OID of an index whose build has failed; 0: the target is another one.
+	invalid uint32
 }
 
 // reindexAlone is REINDEX outside of a block: the tables one by one, each in a transaction of its own.
@@ -29,7 +31,7 @@ func reindexAlone(ctx context.Context, d *Deps, n *ast.Reindex) error {
 			case err != nil:
 				return "", err
 			case now != nil:
-				return "", r.rebuild(ctx, now, target.index)
+				return "", r.rebuildTarget(ctx, now, target)
 			case n.Kind == "TABLE" || n.Kind == "INDEX":
 				return "", pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", n.Name.Name)
 			}
@@ -65,7 +67,7 @@ func (r *run) reindex(ctx context.Context, n *ast.Reindex) error {
 		return err
 	}
 	for _, target := range targets {
-		if err := r.rebuild(ctx, target.table, target.index); err != nil {
+		if err := r.rebuildTarget(ctx, target.table, target); err != nil {
 			return err
 		}
 	}
@@ -81,7 +83,7 @@ func (r *run) reindexed(ctx context.Context, n *ast.Reindex) ([]reindexTarget, e
 	switch n.Kind {
 	case "INDEX":
 		targets, err := r.reindexedIndex(ctx, n)
-		if err == nil && concurrently && targets[0].table.IndexNamed(targets[0].index).Exclude != nil {
+		if err == nil && concurrently && len(targets) == 1 && targets[0].invalid == 0 && targets[0].table.IndexNamed(targets[0].index).Exclude != nil {
 			return nil, pgerror.New(pgerror.FeatureNotSupported, "concurrent index creation for exclusion constraints is not supported")
 		}
 		return targets, err
@@ -163,7 +165,7 @@ func (r *run) reindexedIndex(ctx context.Context, n *ast.Reindex) ([]reindexTarg
 		if of, build, err := catalog.FindBuild(ctx, r.r, n.Name.Schema, n.Name.Name); err != nil {
 			return nil, err
 		} else if build != nil {
-			return nil, refuseReindex(of, build)
+			return r.reindexedBuild(of, build)
 		}
 		if _, err := r.mustFind(ctx, n.Name); err != nil {
 			return nil, unplaced(err)
@@ -174,17 +176,20 @@ func (r *run) reindexedIndex(ctx context.Context, n *ast.Reindex) ([]reindexTarg
 		return nil, mustBeOwner("index", ix.Name)
 	}
 	if t.IsPartitioned() {
-		return nil, pgerror.Unsupported("REINDEX of an index of a partitioned table", "Name its parts, or REINDEX TABLE.")
+		return r.partsOfIndex(ctx, t, ix)
 	}
-	return []reindexTarget{{t, ix.Name}}, nil
+	return []reindexTarget{{table: t, index: ix.Name}}, nil
 }
 
-// refuseReindex is the error of REINDEX of an index that is not complete.
-func refuseReindex(t *catalog.TableDescriptor, build *catalog.IndexBuild) error {
-	if !build.Failed() {
-		return pgerror.New(pgerror.ObjectInUse, "index %q of table %q is being built", build.Index.Name, t.Name)
+// reindexedBuild is the target of REINDEX of an index that is not complete: its build has failed.
+func (r *run) reindexedBuild(t *catalog.TableDescriptor, build *catalog.IndexBuild) ([]reindexTarget, error) {
+	switch {
+	case !r.access.Owns(t.OwnerOID()):
+		return nil, mustBeOwner("index", build.Index.Name)
+	case !build.Failed():
+		return nil, pgerror.New(pgerror.ObjectInUse, "index %q of table %q is being built", build.Index.Name, t.Name)
 	}
-	return pgerror.Unsupported("REINDEX of an invalid index", "Drop the index and create it again.")
+	return []reindexTarget{{table: t, invalid: build.Index.OID}}, nil
 }
 
 func (r *run) reindexedTable(ctx context.Context, n *ast.Reindex, concurrently bool) ([]reindexTarget, error) {
@@ -220,7 +225,7 @@ func (r *run) reindexedTable(ctx context.Context, n *ast.Reindex, concurrently b
 			}
 		}
 		return targets, err
-	case !t.HasPrimaryKey() && len(t.Indexes) == 0:
+	case !t.HasPrimaryKey() && len(t.Indexes) == 0 && (len(t.Builds) == 0 || concurrently):
 		can := "to reindex"
 		if concurrently {
 			can = "that can be reindexed concurrently"
@@ -228,7 +233,11 @@ func (r *run) reindexedTable(ctx context.Context, n *ast.Reindex, concurrently b
 		r.notice(pgerror.SuccessfulCompletion, "table %q has no indexes %s", t.Name, can)
 		return nil, nil
 	}
-	return []reindexTarget{{table: t}}, nil
+	targets := []reindexTarget{{table: t}}
+	if !concurrently {
+		targets = append(targets, invalidIndexes(t)...)
+	}
+	return targets, nil
 }
 
 func (r *run) reindexedSchema(ctx context.Context, schema string) ([]reindexTarget, error) {

@@ -179,7 +179,7 @@ func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *a
 	if err := r.update(ctx, t, next, false); err != nil {
 		return err
 	}
-	return r.requireNoFieldUses(ctx, n.From, "column "+n.From+" of table "+t.Name, true)
+	return r.requireFieldUnnamed(ctx, n.From, "column "+n.From+" of table "+t.Name)
 }
 
 // renameColumnInViews has the queries of views name a column by the name that it has in next.

@@ -93,6 +93,10 @@ func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
 // setViewOptions sets options of a view, or resets them.
 func setViewOptions(view *catalog.TableDescriptor, options []ast.StorageOption, reset bool) error {
 	for _, o := range options {
+		view.Options = slices.DeleteFunc(slices.Clone(view.Options), func(have string) bool { return strings.HasPrefix(have, o.Name+"=") })
+		if !reset {
+			view.Options = append(view.Options, o.Name+"="+orTrue(o.Value))
+		}
 		switch o.Name {
 		case "security_invoker":
 			view.SecurityInvoker = false
@@ -122,7 +126,9 @@ func setViewOptions(view *catalog.TableDescriptor, options []ast.StorageOption, 
 					WithDetail("Valid values are \"local\" and \"cascaded\".")
 			}
 		default:
-			return pgerror.New(pgerror.InvalidParameterValue, "unrecognized parameter %q", o.Name)
+			if !reset { // As in PostgreSQL, RESET names what it likes.
+				return pgerror.New(pgerror.InvalidParameterValue, "unrecognized parameter %q", o.Name)
+			}
 		}
 	}
 	return nil

@@ -180,7 +180,7 @@ func (b *binder) defaultArgument(p *builtin.RoutineParam) (expr.Scalar, error) {
 		if err != nil || p.Type.IsPolymorphic() {
 			return x, err
 		}
-		return b.coerce(x, p.Type, castImplicit, 0)
+		return b.coerce(x, p.Type, castAssignment, 0)
 	})
 }
 

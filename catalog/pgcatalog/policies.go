@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/types"
@@ -67,15 +68,14 @@ func policiesRows(s *scan) error {
 // relationOptions is pg_class.reloptions.
 func relationOptions(t *catalog.TableDescriptor) types.Datum {
 	options := slices.Clone(t.Options)
-	if t.SecurityBarrier {
-		options = append(options, "security_barrier=true")
+	add := func(set bool, name, value string) { // Those that a clause has set, or that were set when they were not kept as text.
+		if set && !slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(o, name+"=") }) {
+			options = append(options, name+"="+value)
+		}
 	}
-	if t.SecurityInvoker {
-		options = append(options, "security_invoker=true")
-	}
-	if t.CheckOption != catalog.CheckNone {
-		options = append(options, "check_option="+string(t.CheckOption))
-	}
+	add(t.SecurityBarrier, "security_barrier", "true")
+	add(t.SecurityInvoker, "security_invoker", "true")
+	add(t.CheckOption != catalog.CheckNone, "check_option", string(t.CheckOption))
 	if len(options) == 0 {
 		return types.Null
 	}

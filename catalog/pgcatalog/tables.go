@@ -35,6 +35,7 @@ func Tables() []*catalog.TableDescriptor {
 	byName := rowsFunctions()
 	maps.Copy(byName, informationRows())
 	maps.Copy(byName, statisticsRows())
+	maps.Copy(byName, usageViews())
 	var all []*catalog.TableDescriptor
 	kinds := map[uint64]byte{}
 	for _, t := range parse(columnsText + informationText + ownText) {
