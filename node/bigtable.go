@@ -253,6 +253,6 @@ func (c *coordinator) serve(ctx context.Context, lease *bigtable.Lease) error {
 
 func logClose(n *Node, err error) {
 	if err != nil {
-		n.log.Warn("close the coordinator's transactions", "err", err)
+		n.log.Warn("close what stands on the table", "err", err)
 	}
 }

@@ -29,8 +29,9 @@ import (
 func checkCommand() *cobra.Command {
 	var data, live []string
 	var operator operatorFlags
+	var table engineFlags
 	cmd := &cobra.Command{
-		Use:   "check [--data DIR]… | --live HOST:PORT…",
+		Use:   "check [--data DIR]… | --engine bigtable --project PROJECT --instance INSTANCE | --live HOST:PORT…",
 		Short: "Verify the data of a stopped or a running server",
 		Long: `Verify the data of a stopped or a running server: that records can be read and
 timestamps could have been issued; that no transaction is both committed and
@@ -44,16 +45,26 @@ are given. Of a running one, each process verifies what it holds: give the
 given, or does not answer, is listed. A running server goes on serving, more
 slowly.
 
+A table of Bigtable is verified by --engine bigtable while no process runs over it.
+
 The exit code is 1 when something is wrong, or could not be verified.`,
 		Example: `  percodb check --data ./percodb-data
   percodb check --data tso-data --data kv1-data --data kv2-data
+  percodb check --engine bigtable --project PROJECT --instance INSTANCE
   percodb check --live 127.0.0.1:8001,127.0.0.1:8002,127.0.0.1:8003`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p := newCheckPrinter(cmd.OutOrStdout())
-			var err error
+			err := table.check(cmd.Flags(), node.RoleAll)
+			if err != nil {
+				return err
+			}
 			if len(live) > 0 {
 				err = checkAllLive(cmd.Context(), operator, live, p)
+			} else if options := table.options(); options != nil {
+				if err = node.CheckTable(cmd.Context(), node.Options{Role: node.RoleAll, Bigtable: options}, p.report("")); err != nil {
+					err = &startError{flags: startFlags{engine: table}, err: err}
+				}
 			} else if err = node.CheckStopped(cmd.Context(), node.Options{Role: node.RoleAll}, data, p.report("")); err != nil {
 				err = &startError{flags: startFlags{data: strings.Join(data, ", ")}, err: err}
 			}
@@ -61,11 +72,12 @@ The exit code is 1 when something is wrong, or could not be verified.`,
 		},
 	}
 	cmd.Flags().StringSliceVar(&data, "data", []string{"./percodb-data"}, "directory of the data of a stopped server; of a cluster, give all of them")
+	table.add(cmd.Flags())
 	cmd.Flags().StringSliceVar(&live, "live", nil, "HOST:PORT, the --admin-listen address of a running server; of a cluster, give those of all stores and of one SQL process")
 	clusterTLSFlags(cmd.Flags(), &operator.files, "the operator; for --live with addresses beyond this machine (percodb cert makes one)")
 	cmd.Flags().StringVar(&operator.user, "user", "", "superuser whose password, in $PGPASSWORD, is given to --live addresses beyond this machine, in place of a certificate")
 	cmd.Flags().StringVar(&operator.ca, "tls-ca", "", "PEM file: the authorities of the server's certificate, with --user (default: the system's)")
-	cmd.MarkFlagsMutuallyExclusive("data", "live")
+	cmd.MarkFlagsMutuallyExclusive("data", "live", "engine")
 	return cmd
 }
 

@@ -427,12 +427,15 @@ func explain(err error) string {
 		clock  *tso.ClockAheadError
 		behind *kv.OracleBehindError
 		locked *node.NoPasswordError
+		served *node.TableServedError
 	)
 	data := "the data directory"
 	if errors.As(err, &start) {
 		data = "data directory " + strconv.Quote(start.flags.data)
 	}
 	switch {
+	case errors.As(err, &served):
+		return served.Error() + ": stop all processes of the table, or check it as they run: percodb check --live HOST:PORT, the --admin-listen of one"
 	case errors.As(err, &locked):
 		return fmt.Sprintf("--listen %v; start the server on 127.0.0.1 first and set a password: percodb user admin --superuser", locked)
 	case errors.Is(err, storage.ErrLocked):

@@ -233,7 +233,7 @@ func (d *deployment) coordinator() *member {
 	return nil
 }
 
-// check verifies the data directories of the processes, which must not run; or the table, by a process that runs.
+// check verifies the data directories of the processes, or their table. They must not run.
 func (d *deployment) check(ctx context.Context) (findings []finding) {
 	if d.table != nil {
 		return d.table.check(ctx, d.binary)

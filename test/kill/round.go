@@ -104,13 +104,10 @@ func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	if err := r.check(ctx, w, all); err != nil {
 		return err
 	}
-	if d.table != nil { // It keeps at least ten minutes of history.
-		r.sum.wrong = append(r.sum.wrong, d.check(ctx)...)
-		d.killProcesses()
-		return nil
-	}
-	if err := r.awaitCollection(ctx, w, ended); err != nil {
-		return err
+	if d.table == nil { // A table keeps at least ten minutes of history.
+		if err := r.awaitCollection(ctx, w, ended); err != nil {
+			return err
+		}
 	}
 	d.killProcesses()
 	r.sum.wrong = append(r.sum.wrong, d.check(ctx)...)

@@ -160,7 +160,6 @@ func (w *world) locksOfTable(ctx context.Context, now tso.Timestamp) ([]mvcc.Loc
 const (
 	noFence       bug = "rows have no fences"
 	noNewerWrites bug = "predicates do not look for newer writes"
-	noRollbacks   bug = "predicates do not look for rollback records"
 	noLocks       bug = "predicates do not look for locks"
 	unconditional bug = "a change is made though its lock is not as expected"
 	wildUndo      bug = "a lock is undone though it is another one"
@@ -179,8 +178,6 @@ func (b bug) hides() func(predicate bool, family, qualifier string) bool {
 		return hide("s", "f", true)
 	case noNewerWrites:
 		return hide("w", "", false)
-	case noRollbacks:
-		return hide("s", "r", false)
 	}
 	return nil
 }

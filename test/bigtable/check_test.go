@@ -1,0 +1,108 @@
+package bigtable
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+
+	kvbigtable "github.com/percodb/percodb/kv/bigtable"
+)
+
+// check runs percodb check over an emulator, and returns what it prints.
+func check(t *testing.T, emulator string) (out string, err error) {
+	t.Helper()
+	b, err := exec.CommandContext(t.Context(), binary, "check", "--engine", "bigtable", "--project", "p", "--instance", "i", "--emulator", emulator).CombinedOutput()
+	return string(b), err
+}
+
+// Goal: percodb check finds damage in a table over which no process runs, and nothing without damage; it refuses a table that is served. Method: all kinds
+// of indexes and a foreign key; the process is killed, with a lock; cells are removed and written in the emulator, one damage after the other.
+func TestCheck(t *testing.T) {
+	_, emulator := start(t, "bigtable-emulator", "--listen", "127.0.0.1:0")
+	served, addr := startSQL(t, emulator)
+	conn := connect(t, addr)
+	mustExec(t, conn, `CREATE TABLE parents (id int PRIMARY KEY)`)
+	mustExec(t, conn, `CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES parents, u text UNIQUE, tags text[], n int);
+		CREATE INDEX c_n ON c (n); CREATE INDEX c_expr ON c (lower(u)); CREATE INDEX c_part ON c (n) WHERE n > 5; CREATE INDEX c_tags ON c USING gin (tags)`)
+	mustExec(t, conn, `INSERT INTO parents SELECT generate_series(1, 5)`)
+	mustExec(t, conn, `INSERT INTO c SELECT i, 1 + i % 5, 'U' || i, ARRAY['a', 'b' || i], i FROM generate_series(1, 10) i`)
+	mustExec(t, conn, `UPDATE c SET n = n + 1 WHERE id = 3`)
+	if out, err := check(t, emulator); err == nil || !strings.Contains(out, "serves the table") {
+		t.Errorf("a table that is served: %v\n%s", err, out)
+	}
+	mustExec(t, conn, `BEGIN; UPDATE c SET n = 0 WHERE id = 4`)
+	served.Kill()
+	if out, err := check(t, emulator); err != nil || !strings.Contains(out, "no findings") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	client, err := bigtable.NewClient(t.Context(), "p", "i", kvbigtable.EmulatorOptions(emulator)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	table := client.Open("percodb")
+	rows := userRows(t, table)
+	t.Logf("%d rows with a version of the tables", len(rows))
+	damaged := 0
+	for _, row := range rows {
+		for _, family := range []string{"d", "w"} {
+			for _, item := range row[family] {
+				column := strings.TrimPrefix(item.Column, family+":")
+				change, back := bigtable.NewMutation(), bigtable.NewMutation()
+				change.DeleteCellsInColumn(family, column)
+				back.Set(family, column, 0, item.Value)
+				mustFind(t, table, emulator, row.Key(), change, back)
+				damaged++
+			}
+		}
+		if damaged >= 24 {
+			break
+		}
+	}
+	key := rows[0].Key()
+	for column, value := range map[string]string{"x12345678": "short", "nonsense": ""} {
+		change, back := bigtable.NewMutation(), bigtable.NewMutation()
+		change.Set("l", column, 0, []byte(value))
+		back.DeleteCellsInColumn("l", column)
+		mustFind(t, table, emulator, key, change, back)
+		damaged++
+	}
+	if out, err := check(t, emulator); err != nil {
+		t.Errorf("after %d damages were mended: %v\n%s", damaged, err, out)
+	}
+	t.Logf("%d damages found", damaged)
+}
+
+// userRows returns the rows that have a value now, the last first: those of the tables and indexes that were created last.
+func userRows(t *testing.T, table *bigtable.Table) (rows []bigtable.Row) {
+	t.Helper()
+	err := table.ReadRows(t.Context(), bigtable.PrefixRange("k"), func(r bigtable.Row) bool {
+		if len(r["w"]) == 1 && len(r["d"]) == 1 {
+			rows = append([]bigtable.Row{r}, rows...)
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// mustFind plants a damage, has it found, and takes it back.
+func mustFind(t *testing.T, table *bigtable.Table, emulator, row string, change, back *bigtable.Mutation) {
+	t.Helper()
+	if err := table.Apply(context.Background(), row, change); err != nil {
+		t.Fatal(err)
+	}
+	out, err := check(t, emulator)
+	if err == nil || !strings.Contains(out, "finding") {
+		t.Errorf("row %q: not found: %v\n%s", row, err, out)
+	}
+	if err := table.Apply(context.Background(), row, back); err != nil {
+		t.Fatal(err)
+	}
+}
