@@ -63,6 +63,13 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 		catalog: c, version: version, schemas: map[string]schemaRecord{}, stored: map[uint64][]byte{},
 		byID: make(map[uint64]*TableDescriptor, len(c.opts.System)), byName: make(map[qualifiedName]*TableDescriptor, len(c.opts.System)),
 	}
+	var spans []kv.Span
+	for _, word := range []string{wordSchema, wordRelation, wordType, wordExtension, wordRoutine, wordText, wordCollation} {
+		spans = append(spans, c.space.span(word))
+	}
+	if r, err = preload(ctx, r, append(spans, wordSpan(wordDatabase), wordSpan(wordRole))...); err != nil {
+		return nil, err
+	}
 	if s.databases, err = loadDatabases(ctx, r, last); err != nil {
 		return nil, err
 	}

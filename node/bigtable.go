@@ -65,7 +65,7 @@ func (n *Node) startBigtable(ctx context.Context) error {
 		return err
 	}
 	waits := kvrpc.NewWaitGraph(conn)
-	shard, err := openShard(ctx, client, bigtable.ShardOptions{Oracle: oracle, WaitGraph: waits})
+	shard, err := openShard(ctx, client, bigtable.ShardOptions{Oracle: oracle, WaitGraph: waits, RowsPerSecond: opts.RowsPerSecond})
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ type engineFlags struct {
 	engine                                         string
 	project, instance, table, appProfile, emulator string
 	requestTimeout                                 time.Duration
+	rowsPerSecond                                  int
 }
 
 func (f *engineFlags) add(flags *pflag.FlagSet) {
@@ -40,9 +41,15 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.requestTimeout, "request-timeout", bigtable.DefaultRequestTimeout, "how long Bigtable may be silent about a request before it is repeated or given up (engine bigtable)")
 }
 
+// addLimits adds the flags of start alone.
+func (f *engineFlags) addLimits(flags *pflag.FlagSet) {
+	flags.IntVar(&f.rowsPerSecond, "rows-per-second", 0,
+		"rows that this process reads and locks in the table in a second at most, a row that is locked counted twice; what exceeds it waits (engine bigtable; 0: no limit)")
+}
+
 // Flags that belong to one engine.
 var (
-	bigtableFlags = []string{"project", "instance", "table", "app-profile", "emulator", "request-timeout"}
+	bigtableFlags = []string{"project", "instance", "table", "app-profile", "emulator", "request-timeout", "rows-per-second"}
 	pebbleFlags   = []string{"data", "join", "rpc-advertise", "accept-data-loss", "timestamps-above", "cache-mb", "cluster-tls-cert", "cluster-tls-key", "cluster-tls-ca"}
 )
 
@@ -58,6 +65,9 @@ func (f *engineFlags) check(flags *pflag.FlagSet, role node.Role) error {
 		}
 		if f.project == "" || f.instance == "" {
 			return errors.New("--engine bigtable needs --project and --instance; with --emulator any names will do")
+		}
+		if f.rowsPerSecond < 0 {
+			return fmt.Errorf("--rows-per-second %d: use a positive number, or 0 for no limit", f.rowsPerSecond)
 		}
 	default:
 		return fmt.Errorf("--engine %s: use %s or %s", f.engine, enginePebble, engineBigtable)
@@ -76,7 +86,7 @@ func (f *engineFlags) options() *bigtable.Options {
 		return nil
 	}
 	return &bigtable.Options{Project: f.project, Instance: f.instance, Table: f.table, AppProfile: f.appProfile, Emulator: f.emulator,
-		RequestTimeout: f.requestTimeout}
+		RequestTimeout: f.requestTimeout, RowsPerSecond: f.rowsPerSecond}
 }
 
 func initCommand() *cobra.Command {

@@ -91,6 +91,7 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.role, "role", "all", "all, tso, kv or sql")
 	f.engine.add(flags)
+	f.engine.addLimits(flags)
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:5433", "HOST:PORT for PostgreSQL clients (roles all and sql)")
 	flags.StringVar(&f.rpcListen, "rpc-listen", "", "HOST:PORT for the other processes (roles tso and kv; default 127.0.0.1:7000 for tso, any free port for kv)")
 	flags.StringVar(&f.rpcAdvertise, "rpc-advertise", "", "HOST:PORT at which the other processes reach this one, if not --rpc-listen (role kv)")

@@ -41,6 +41,9 @@ func (s *Shard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksRequest) (
 			return kv.AcquireLocksResponse{}, &kv.SizeLimitError{Index: true, Size: len(key), Limit: maxKeyBytes}
 		}
 	}
+	if err := s.limit.wait(ctx, 2*len(req.Keys)); err != nil {
+		return kv.AcquireLocksResponse{}, err
+	}
 	a := &acquiring{s: s, req: req, got: make([]acquired, len(req.Keys)), until: time.Now().Add(min(req.Wait, waitMost))}
 	if err := a.run(ctx); err != nil {
 		a.undo(ctx, 0)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -33,6 +32,8 @@ type Options struct {
 	RequestTimeout time.Duration
 	// Emulator is the address of an emulator, "" for Google's service with the credentials that Google's libraries find.
 	Emulator string
+	// RowsPerSecond is that of the ShardOptions of sessions.
+	RowsPerSecond int
 	// Registerer receives the metrics of requests; nil keeps them unregistered.
 	Registerer prometheus.Registerer
 }
@@ -52,10 +53,7 @@ func (o Options) withDefaults() Options {
 
 // clientOptions are those of Google's client library: addresses, credentials, and the counting of requests.
 func (o *Options) clientOptions(m *requestMetrics) []option.ClientOption {
-	opts := []option.ClientOption{
-		option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(m.unary)),
-		option.WithGRPCDialOption(grpc.WithChainStreamInterceptor(m.stream)),
-	}
+	opts := []option.ClientOption{option.WithGRPCDialOption(grpc.WithStatsHandler(m))}
 	if o.Emulator == "" {
 		return opts
 	}
@@ -121,7 +119,7 @@ type request struct {
 // beginRead begins a read. Its context has no deadline, since rows may arrive for long: see heard.
 func (c *Client) beginRead(ctx context.Context) *request {
 	r := &request{caller: ctx, timeout: c.opts.RequestTimeout}
-	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.ctx, r.cancel = context.WithCancel(attempts(ctx))
 	r.silence = time.AfterFunc(r.timeout, r.cancel)
 	return r
 }
@@ -129,7 +127,7 @@ func (c *Client) beginRead(ctx context.Context) *request {
 // beginWrite begins a write. Bigtable is told of its deadline, and executes it no later.
 func (c *Client) beginWrite(ctx context.Context) *request {
 	r := &request{caller: ctx, timeout: c.opts.RequestTimeout}
-	r.ctx, r.cancel = context.WithTimeout(ctx, r.timeout)
+	r.ctx, r.cancel = context.WithTimeout(attempts(ctx), r.timeout)
 	return r
 }
 
@@ -165,17 +163,25 @@ func (c *Client) readRow(ctx context.Context, row string, f widerow.Filter) (fou
 func (c *Client) readRows(ctx context.Context, rows widerow.RowSet, f widerow.Filter, o widerow.ReadOptions, visit func(widerow.Row) bool) error {
 	r := c.beginRead(ctx)
 	defer r.end()
-	return r.failed(c.table.ReadRows(r.ctx, rows, f, o, func(row widerow.Row) bool {
+	n := 0
+	err := c.table.ReadRows(r.ctx, rows, f, o, func(row widerow.Row) bool {
 		r.heard()
-		c.metrics.rowsRead.Inc()
+		n++
 		return visit(row)
-	}))
+	})
+	c.metrics.rowsRead.Add(float64(n))
+	if list, ok := rows.(widerow.RowList); ok {
+		n = len(list)
+	}
+	c.metrics.load.read(max(n, 1))
+	return r.failed(err)
 }
 
 // unless makes a change unless a filter matches, and reports whether it was made.
 func (c *Client) unless(ctx context.Context, row string, f widerow.Filter, change *widerow.Mutation) (made bool, err error) {
 	r := c.beginWrite(ctx)
 	defer r.end()
+	c.metrics.load.conditional()
 	matched, err := c.table.CheckAndMutate(r.ctx, row, f, nil, change)
 	if err = r.failed(err); matched {
 		c.metrics.conditionsFailed.Inc()
@@ -187,6 +193,7 @@ func (c *Client) unless(ctx context.Context, row string, f widerow.Filter, chang
 func (c *Client) onlyIf(ctx context.Context, row string, f widerow.Filter, change *widerow.Mutation) (made bool, err error) {
 	r := c.beginWrite(ctx)
 	defer r.end()
+	c.metrics.load.conditional()
 	made, err = c.table.CheckAndMutate(r.ctx, row, f, change, nil)
 	if err = r.failed(err); err == nil && !made {
 		c.metrics.conditionsFailed.Inc()
@@ -201,6 +208,7 @@ func (c *Client) bulk(ctx context.Context, rows []string, changes []*widerow.Mut
 	}
 	r := c.beginWrite(ctx)
 	defer r.end()
+	c.metrics.load.write(len(rows))
 	errs, err := c.table.Mutate(r.ctx, rows, changes)
 	return r.failed(errors.Join(err, errors.Join(errs...)))
 }
@@ -231,115 +239,4 @@ func mapError(ctx context.Context, err error) error {
 		}
 	}
 	return &kv.UnavailableError{Shard: kv.BigtableShardID, Err: err, Quota: status.Code(err) == codes.ResourceExhausted}
-}
-
-// requestMetrics count the requests on the wire, repetitions by the client library among them.
-type requestMetrics struct {
-	byMethod                   map[string]*methodMetrics
-	rowsRead, conditionsFailed prometheus.Counter
-	// Reads of rows, and bulks of changes, that have shared a request with others.
-	readsGathered, writesGathered prometheus.Counter
-	all                           []prometheus.Collector
-}
-
-type methodMetrics struct {
-	sent    atomic.Int64
-	failed  prometheus.Counter
-	seconds prometheus.Histogram
-}
-
-// The methods of Bigtable that percodb calls.
-var methods = []string{"ReadRows", "CheckAndMutateRow", "MutateRow", "MutateRows", "SampleRowKeys"}
-
-func newRequestMetrics() *requestMetrics {
-	m := &requestMetrics{
-		byMethod: map[string]*methodMetrics{},
-		rowsRead: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_rows_read_total", Help: "Rows that Bigtable has returned."}),
-		conditionsFailed: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_conditions_failed_total",
-			Help: "Conditional requests that changed nothing, since the row was not as expected."}),
-		readsGathered: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_reads_gathered_total",
-			Help: "Reads of single rows that were sent with others in one request."}),
-		writesGathered: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_commits_gathered_total",
-			Help: "Commits whose rows but the primary were sent with those of other commits in one request."}),
-	}
-	m.all = []prometheus.Collector{m.rowsRead, m.conditionsFailed, m.readsGathered, m.writesGathered}
-	for _, method := range methods {
-		labels := prometheus.Labels{"method": method}
-		of := &methodMetrics{
-			failed: prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_bigtable_request_errors_total",
-				Help: "Requests to Bigtable that were answered with an error.", ConstLabels: labels}),
-			seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "percodb_bigtable_request_seconds",
-				Help: "Time of requests to Bigtable; the count is the number of requests.", ConstLabels: labels,
-				Buckets: prometheus.ExponentialBuckets(250e-6, 2, 16)}),
-		}
-		m.byMethod[method] = of
-		m.all = append(m.all, of.failed, of.seconds)
-	}
-	return m
-}
-
-func (m *requestMetrics) register(r prometheus.Registerer) error {
-	if r == nil {
-		return nil
-	}
-	for _, c := range m.all {
-		if err := r.Register(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *requestMetrics) unregister(r prometheus.Registerer) {
-	for _, c := range m.all {
-		if r != nil {
-			r.Unregister(c)
-		}
-	}
-}
-
-func (m *requestMetrics) counts() map[string]int64 {
-	counts := map[string]int64{}
-	for method, of := range m.byMethod {
-		if n := of.sent.Load(); n > 0 {
-			counts[method] = n
-		}
-	}
-	return counts
-}
-
-// of returns the metrics of a method, nil for one that is not counted.
-func (m *requestMetrics) of(method string) *methodMetrics {
-	return m.byMethod[method[strings.LastIndexByte(method, '/')+1:]]
-}
-
-func (m *requestMetrics) unary(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	of := m.of(method)
-	if of == nil {
-		return invoke(ctx, method, req, reply, conn, opts...)
-	}
-	of.sent.Add(1)
-	begun := time.Now()
-	err := invoke(ctx, method, req, reply, conn, opts...)
-	of.seconds.Observe(time.Since(begun).Seconds())
-	if err != nil {
-		of.failed.Inc()
-	}
-	return err
-}
-
-// stream observes until the first answer can be read: how long a scan takes depends on who reads it.
-func (m *requestMetrics) stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	of := m.of(method)
-	if of == nil {
-		return open(ctx, desc, conn, method, opts...)
-	}
-	of.sent.Add(1)
-	begun := time.Now()
-	s, err := open(ctx, desc, conn, method, opts...)
-	of.seconds.Observe(time.Since(begun).Seconds())
-	if err != nil {
-		of.failed.Inc()
-	}
-	return s, err
 }

@@ -20,7 +20,8 @@ const emulatorMessageBytes = 256 << 20
 //     under way, and readers for changes.
 //   - It answers a range by collecting and sorting all rows of the range, whatever the limit, and sends each row by itself. Here it is asked for
 //     some rows by name at a time (emulatorscan.go), and rows are sent together, as the service does.
-//   - It copies a row several times for a filter. Here the filters that percodb uses are computed from the row as it sends it (emulatorfilter.go).
+//   - It copies a row several times for a filter. Here the filters that percodb uses are computed from the row as it sends it (emulatorfilter.go); a row
+//     of many versions is kept as it was sent until it changes.
 type Emulator struct {
 	server *bttest.Server
 
@@ -49,11 +50,15 @@ func (e *Emulator) Close() { e.server.Close() }
 func (e *Emulator) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	matched, decided := false, false
 	if change, ok := req.(*bigtablepb.CheckAndMutateRowRequest); ok {
-		decide(ctx, info.Server.(bigtablepb.BigtableServer), change)
+		matched, decided = e.names.decide(ctx, info.Server.(bigtablepb.BigtableServer), change)
 	}
 	res, err := handler(ctx, req)
 	e.names.note(req, err)
+	if res, ok := res.(*bigtablepb.CheckAndMutateRowResponse); ok && decided {
+		res.PredicateMatched = matched
+	}
 	return res, err
 }
 
@@ -69,9 +74,7 @@ func (e *Emulator) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServer
 		if err := ss.RecvMsg(req); err != nil {
 			return err
 		}
-		e.mu.RLock()
-		defer e.mu.RUnlock()
-		return e.names.read(server, req, ss)
+		return e.read(server, req, ss)
 	case "MutateRows":
 		req := &bigtablepb.MutateRowsRequest{}
 		if err := ss.RecvMsg(req); err != nil {

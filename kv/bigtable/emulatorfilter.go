@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"sort"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
@@ -19,6 +20,7 @@ type cellsOfRow []*bigtablepb.ReadRowsResponse_CellChunk
 type filtered struct {
 	at       []int
 	stripped bool // without values
+	whole    bool // nothing has been filtered
 }
 
 // computable reports whether a filter is computed here.
@@ -63,7 +65,7 @@ func (row cellsOfRow) all() filtered {
 	for i := range at {
 		at[i] = i
 	}
-	return filtered{at: at}
+	return filtered{at: at, whole: true}
 }
 
 // filter computes a filter that is computable. It keeps in.
@@ -83,10 +85,13 @@ func (row cellsOfRow) filter(f *bigtablepb.RowFilter, in filtered) filtered {
 		slices.Sort(out.at)
 		return out
 	case *bigtablepb.RowFilter_CellsPerRowLimitFilter:
-		in.at = in.at[:min(len(in.at), int(f.CellsPerRowLimitFilter))]
+		in.at, in.whole = in.at[:min(len(in.at), int(f.CellsPerRowLimitFilter))], false
 	case *bigtablepb.RowFilter_StripValueTransformer:
 		in.stripped = true
 	case *bigtablepb.RowFilter_ColumnRangeFilter:
+		if in.whole && len(row) >= manyCells {
+			return filtered{at: row.columns(f.ColumnRangeFilter), stripped: in.stripped}
+		}
 		return row.where(in, func(c *bigtablepb.ReadRowsResponse_CellChunk) bool { return inColumnRange(f.ColumnRangeFilter, c) })
 	case *bigtablepb.RowFilter_ValueRangeFilter:
 		return row.where(in, func(c *bigtablepb.ReadRowsResponse_CellChunk) bool {
@@ -106,21 +111,47 @@ func (row cellsOfRow) where(in filtered, passes func(*bigtablepb.ReadRowsRespons
 	return out
 }
 
+// columns are the cells of a whole row in a range, which is looked up.
+func (row cellsOfRow) columns(r *bigtablepb.ColumnRange) (at []int) {
+	from, to := -1, len(row)
+	for i := 0; i < len(row); { // The families are in no order known here.
+		family := row[i].FamilyName.GetValue()
+		next := i + sort.Search(len(row)-i, func(k int) bool { return row[i+k].FamilyName.GetValue() != family })
+		if family == r.FamilyName {
+			from, to = i, next
+			break
+		}
+		i = next
+	}
+	if from < 0 {
+		return nil
+	}
+	first := from + sort.Search(to-from, func(k int) bool { return aboveStart(r, row[from+k].Qualifier.GetValue()) })
+	for i := first; i < to && belowEnd(r, row[i].Qualifier.GetValue()); i++ {
+		at = append(at, i)
+	}
+	return at
+}
+
 func inColumnRange(r *bigtablepb.ColumnRange, c *bigtablepb.ReadRowsResponse_CellChunk) bool {
 	if c.FamilyName.GetValue() != r.FamilyName {
 		return false
 	}
 	column := c.Qualifier.GetValue()
+	return aboveStart(r, column) && belowEnd(r, column)
+}
+
+func aboveStart(r *bigtablepb.ColumnRange, column []byte) bool {
 	switch start := r.StartQualifier.(type) {
 	case *bigtablepb.ColumnRange_StartQualifierClosed:
-		if bytes.Compare(column, start.StartQualifierClosed) < 0 {
-			return false
-		}
+		return bytes.Compare(column, start.StartQualifierClosed) >= 0
 	case *bigtablepb.ColumnRange_StartQualifierOpen:
-		if bytes.Compare(column, start.StartQualifierOpen) <= 0 {
-			return false
-		}
+		return bytes.Compare(column, start.StartQualifierOpen) > 0
 	}
+	return true
+}
+
+func belowEnd(r *bigtablepb.ColumnRange, column []byte) bool {
 	switch end := r.EndQualifier.(type) {
 	case *bigtablepb.ColumnRange_EndQualifierClosed:
 		return bytes.Compare(column, end.EndQualifierClosed) <= 0
@@ -175,21 +206,27 @@ func (row cellsOfRow) sent(f *bigtablepb.RowFilter) cellsOfRow {
 	return cells
 }
 
-// decide computes the condition of a request, and leaves one in its place that has the same result.
-func decide(ctx context.Context, server bigtablepb.BigtableServer, req *bigtablepb.CheckAndMutateRowRequest) {
+// decide computes the condition of a request, and leaves only what is to be done in it. ok is false if the emulator has to.
+func (n *rowNames) decide(ctx context.Context, server bigtablepb.BigtableServer, req *bigtablepb.CheckAndMutateRowRequest) (matched, ok bool) {
 	if req.PredicateFilter == nil || !computable(req.PredicateFilter) {
-		return
+		return false, false
 	}
-	row := &rowReader{ctx: ctx}
-	read := &bigtablepb.ReadRowsRequest{TableName: req.TableName, Rows: &bigtablepb.RowSet{RowKeys: [][]byte{req.RowKey}}}
-	if err := server.ReadRows(read, row); err != nil {
-		return // The emulator will say the same.
+	cells := n.long.get(req.TableName, string(req.RowKey))
+	if cells == nil {
+		row := &rowReader{ctx: ctx}
+		read := &bigtablepb.ReadRowsRequest{TableName: req.TableName, Rows: &bigtablepb.RowSet{RowKeys: [][]byte{req.RowKey}}}
+		if err := server.ReadRows(read, row); err != nil {
+			return false, false // The emulator will say the same.
+		}
+		cells = row.cells
 	}
-	outcome := &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_BlockAllFilter{BlockAllFilter: true}}
-	if len(row.cells.filter(req.PredicateFilter, row.cells.all()).at) > 0 {
-		outcome.Filter = &bigtablepb.RowFilter_PassAllFilter{PassAllFilter: true}
+	matched = len(cells.filter(req.PredicateFilter, cells.all()).at) > 0
+	todo := req.FalseMutations
+	if matched {
+		todo = req.TrueMutations
 	}
-	req.PredicateFilter = outcome
+	req.PredicateFilter, req.TrueMutations, req.FalseMutations = nil, todo, todo
+	return matched, true
 }
 
 // rowReader receives one row.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"sync"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -14,12 +15,51 @@ import (
 // emulatorAsks is how many rows the emulator is asked for at once.
 const emulatorAsks = 512
 
-// emulatorSends is how many bytes of rows are sent at once.
-const emulatorSends = 64 << 10
+// emulatorSends is how many bytes of rows are sent at once, or little more than one row.
+const emulatorSends = 256 << 10
 
 // rowNames are the names of the rows of the emulator's tables, and of some that have no cell. Callers hold Emulator.mu.
 type rowNames struct {
 	tables map[string]*btree.BTreeG[string]
+	long   longRows
+}
+
+// longRows keeps rows of many cells as the emulator sent them, until they change: it copies a row, with all its versions, for every read.
+type longRows struct {
+	mu   sync.Mutex
+	rows map[longRow]cellsOfRow
+}
+
+type longRow struct{ table, name string }
+
+// A row is long with manyCells. longRowsKept rows are kept at most.
+const (
+	manyCells    = 32
+	longRowsKept = 1000
+)
+
+func (l *longRows) get(table, name string) cellsOfRow {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rows[longRow{table, name}]
+}
+
+func (l *longRows) keep(table string, cells cellsOfRow) {
+	if len(cells) < manyCells {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rows == nil || len(l.rows) >= longRowsKept {
+		l.rows = map[longRow]cellsOfRow{}
+	}
+	l.rows[longRow{table, string(cells[0].RowKey)}] = cells
+}
+
+func (l *longRows) change(table, name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.rows, longRow{table, name})
 }
 
 func (n *rowNames) add(table string, row []byte) {
@@ -32,6 +72,7 @@ func (n *rowNames) add(table string, row []byte) {
 		n.tables[table] = names
 	}
 	names.ReplaceOrInsert(string(row))
+	n.long.change(table, string(row))
 }
 
 // note adds the rows that a request may have written, and removes those and the table that it has deleted.
@@ -53,68 +94,121 @@ func (n *rowNames) note(req any, err error) {
 	case *adminpb.DeleteTableRequest:
 		if err == nil {
 			delete(n.tables, req.Name)
+			n.long.rows = nil
 		}
 	}
 }
 
-// read answers a request. Ranges are read by the names of their rows, some at a time.
-func (n *rowNames) read(server bigtablepb.BigtableServer, req *bigtablepb.ReadRowsRequest, ss grpc.ServerStream) error {
+// read answers a request. Ranges are read by the names of their rows, some at a time, between which rows may change: what a read of several rows
+// returns is as of one moment for each row.
+func (e *Emulator) read(server bigtablepb.BigtableServer, req *bigtablepb.ReadRowsRequest, ss grpc.ServerStream) error {
 	to := &rowSender{ServerStream: ss, limit: req.RowsLimit}
 	if computable(req.Filter) {
 		to.filter, req.Filter, req.RowsLimit = req.Filter, nil, 0
+		to.sent = func(cells cellsOfRow) { e.names.long.keep(req.TableName, cells) }
 	}
-	names := n.tables[req.TableName]
-	spans, split := rowSpans(req.Rows)
-	var err error
-	if names == nil || !split || req.RequestStatsView == bigtablepb.ReadRowsRequest_REQUEST_STATS_FULL {
-		err = server.ReadRows(req, to)
-	} else {
-		err = readSpans(server, req, names, spans, to)
+	spans, wellFormed := rowSpans(req.Rows)
+	e.mu.RLock()
+	known := e.names.tables[req.TableName] != nil
+	e.mu.RUnlock()
+	if !known || !wellFormed || req.RequestStatsView == bigtablepb.ReadRowsRequest_REQUEST_STATS_FULL {
+		to.unbounded = true
+		e.mu.RLock()
+		err := server.ReadRows(req, to)
+		e.mu.RUnlock()
+		if err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+		return to.flush()
 	}
-	if err != nil && !errors.Is(err, errEnough) {
-		return err
-	}
-	return to.flush()
-}
-
-// readSpans reads the rows in spans.
-func readSpans(server bigtablepb.BigtableServer, req *bigtablepb.ReadRowsRequest, names *btree.BTreeG[string], spans []rowSpan, to *rowSender) error {
-	part := &bigtablepb.ReadRowsRequest{TableName: req.TableName, AppProfileId: req.AppProfileId, Filter: req.Filter, Reversed: req.Reversed,
-		Rows: &bigtablepb.RowSet{}}
 	size := emulatorAsks
 	if to.limit > 0 {
 		size = int(min(to.limit, emulatorAsks))
 	}
-	var err error
-	ask := func() bool {
-		if len(part.Rows.RowKeys) > 0 {
-			err = server.ReadRows(part, to)
+	for len(spans) > 0 {
+		e.mu.RLock()
+		rest, err := e.names.readPart(server, req, spans, size, to)
+		e.mu.RUnlock()
+		if errors.Is(err, errEnough) {
+			break
 		}
-		part.Rows.RowKeys = part.Rows.RowKeys[:0]
-		size = min(2*size, emulatorAsks)
-		return err == nil
+		if err == nil {
+			err = to.flush()
+		}
+		if err != nil {
+			return err
+		}
+		spans, size = rest, min(2*size, emulatorAsks)
 	}
-	eachName(names, spans, req.Reversed, func(name string) bool {
-		part.Rows.RowKeys = append(part.Rows.RowKeys, []byte(name))
-		return len(part.Rows.RowKeys) < size || ask()
+	return to.flush()
+}
+
+// readPart reads up to size rows, fewer if they are large, and returns the spans that are left.
+func (n *rowNames) readPart(server bigtablepb.BigtableServer, req *bigtablepb.ReadRowsRequest, spans []rowSpan, size int, to *rowSender) (rest []rowSpan, err error) {
+	var names []string
+	eachName(n.tables[req.TableName], spans, req.Reversed, func(name string) bool {
+		names = append(names, name)
+		return len(names) < size
 	})
-	if err == nil {
-		ask()
+	if len(names) == 0 {
+		return nil, nil
 	}
-	return err
+	part := &bigtablepb.ReadRowsRequest{TableName: req.TableName, AppProfileId: req.AppProfileId, Filter: req.Filter, RowsLimit: req.RowsLimit,
+		Reversed: req.Reversed, Rows: &bigtablepb.RowSet{}}
+	if req.RowsLimit > 0 {
+		part.RowsLimit = req.RowsLimit - to.rows
+	}
+	ask := func() error {
+		if len(part.Rows.RowKeys) == 0 {
+			return nil
+		}
+		err := server.ReadRows(part, to)
+		part.Rows.RowKeys = part.Rows.RowKeys[:0]
+		return err
+	}
+	for i := 0; i < len(names) && err == nil; i++ {
+		long := n.long.get(req.TableName, names[i])
+		if long == nil || to.filter == nil {
+			part.Rows.RowKeys = append(part.Rows.RowKeys, []byte(names[i]))
+		} else if err = ask(); err == nil {
+			err = to.sendRow(long)
+		}
+	}
+	if err == nil {
+		err = ask()
+	}
+	last := names[len(names)-1]
+	if errors.Is(err, errFull) {
+		last, err = to.last, nil
+	}
+	return behind(spans, last, req.Reversed), err
+}
+
+// behind returns what of spans is left after a row.
+func behind(spans []rowSpan, row string, reversed bool) (rest []rowSpan) {
+	next := row + "\x00"
+	for _, s := range spans {
+		switch {
+		case reversed && s.start < row:
+			if s.end == "" || s.end > row {
+				s.end = row
+			}
+			rest = append(rest, s)
+		case !reversed && (s.end == "" || s.end > next):
+			s.start = max(s.start, next)
+			rest = append(rest, s)
+		}
+	}
+	return rest
 }
 
 // rowSpan is a range of rows; end "" is above all of them.
 type rowSpan struct{ start, end string }
 
-// rowSpans returns the ranges of a set of rows, ascending and apart from each other. split is false for sets that are not split: those without
-// ranges, and those that are malformed, which the emulator refuses.
-func rowSpans(rows *bigtablepb.RowSet) (spans []rowSpan, split bool) {
+// rowSpans returns the ranges of a set of rows, ascending and apart from each other, unless it is malformed: the emulator refuses it.
+func rowSpans(rows *bigtablepb.RowSet) (spans []rowSpan, wellFormed bool) {
 	if rows == nil || len(rows.RowKeys)+len(rows.RowRanges) == 0 {
 		return []rowSpan{{}}, true
-	}
-	if len(rows.RowRanges) == 0 {
-		return nil, false
 	}
 	for _, key := range rows.RowKeys {
 		spans = append(spans, rowSpan{string(key), string(key) + "\x00"})
@@ -185,21 +279,36 @@ func eachName(names *btree.BTreeG[string], spans []rowSpan, reversed bool, visit
 type rowSender struct {
 	grpc.ServerStream
 	filter  *bigtablepb.RowFilter // nil: rows have been filtered
+	sent    func(cellsOfRow)      // is called with rows that have not been filtered
 	limit   int64                 // of rows; 0: none
 	rows    int64
+	last    string // row
 	pending bigtablepb.ReadRowsResponse
 	bytes   int
+	// unbounded: there is no flush until the end.
+	unbounded bool
 }
 
-// errEnough ends a read whose limit has been reached.
-var errEnough = errors.New("bigtable: enough rows")
+// errEnough ends a read whose limit has been reached, errFull a part of one when much is to be sent.
+var (
+	errEnough = errors.New("bigtable: enough rows")
+	errFull   = errors.New("bigtable: much to be sent")
+)
 
 // Send implements bigtablepb.Bigtable_ReadRowsServer.
 func (s *rowSender) Send(res *bigtablepb.ReadRowsResponse) error {
 	if res.RequestStats != nil {
 		s.pending.RequestStats = res.RequestStats
 	}
-	cells := cellsOfRow(res.Chunks).sent(s.filter)
+	if s.sent != nil && s.filter != nil && len(res.Chunks) > 0 {
+		s.sent(res.Chunks)
+	}
+	return s.sendRow(res.Chunks)
+}
+
+// sendRow sends what passes the filter of a row.
+func (s *rowSender) sendRow(row cellsOfRow) error {
+	cells := row.sent(s.filter)
 	if len(cells) == 0 {
 		return s.Context().Err()
 	}
@@ -210,10 +319,11 @@ func (s *rowSender) Send(res *bigtablepb.ReadRowsResponse) error {
 	if s.rows++; s.rows == s.limit {
 		return errEnough
 	}
-	if s.bytes < emulatorSends {
+	if s.bytes < emulatorSends || s.unbounded {
 		return nil
 	}
-	return s.flush()
+	s.last = string(cells[0].RowKey)
+	return errFull
 }
 
 func (s *rowSender) flush() error {

@@ -100,7 +100,7 @@ func finishChange(do mvcc.Finish, startTS, commitTS tso.Timestamp, own *heldLock
 			}
 		}
 	case mvcc.FinishRollback, mvcc.FinishRecord:
-		if own != nil && own.lock.Op == mvcc.OpPut {
+		if own != nil && (own.lock.Op == mvcc.OpPut || own.lock.Op == mvcc.OpDelete) {
 			change.DeleteCellsInColumn(familyData, inverted(startTS))
 		}
 		if do == mvcc.FinishRecord {

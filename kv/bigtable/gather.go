@@ -190,6 +190,7 @@ func (c *Client) writeBulks(ctx context.Context, writes []*bulkWrite) {
 	for _, w := range writes {
 		rows, changes = append(rows, w.rows...), append(changes, w.changes...)
 	}
+	c.metrics.load.write(len(rows))
 	r := c.beginWrite(ctx)
 	errs, err := c.table.Mutate(r.ctx, rows, changes)
 	for _, w := range writes {

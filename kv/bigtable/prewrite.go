@@ -32,6 +32,9 @@ func (s *Shard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.Prewr
 	if err := checkSizes(req.Mutations); err != nil {
 		return kv.PrewriteResponse{}, err
 	}
+	if err := s.limit.wait(ctx, 2*len(req.Mutations)); err != nil { // A conditional request reads the row and writes it.
+		return kv.PrewriteResponse{}, err
+	}
 	p := &prewriting{s: s, req: req, minCommitTS: max(req.StartTS, req.ReadTS, req.FloorTS) + 1, done: make([]prewritten, len(req.Mutations))}
 	return p.run(ctx)
 }
@@ -155,8 +158,11 @@ func (p *prewriting) change(m *mvcc.Mutation, l *heldLock, before *heldLock) *wi
 		change.DeleteCellsInColumn(familyLock, before.column)
 	}
 	change.Set(familyLock, l.column, l.value)
-	if m.Op == mvcc.OpPut {
+	switch m.Op {
+	case mvcc.OpPut:
 		change.Set(familyData, inverted(p.req.StartTS), m.Value)
+	case mvcc.OpDelete:
+		change.Set(familyData, inverted(p.req.StartTS), nil) // Otherwise readers would be sent the value that is deleted.
 	}
 	return change
 }

@@ -62,8 +62,11 @@ func (r *record) written(op mvcc.Op, startTS tso.Timestamp) visible {
 	return v
 }
 
-// readable begins a read at ts.
-func (s *Shard) readable(ctx context.Context, ts tso.Timestamp) error {
+// readable begins a read of rows, as far as they are known, at ts.
+func (s *Shard) readable(ctx context.Context, ts tso.Timestamp, rows int) error {
+	if err := s.limit.wait(ctx, rows); err != nil {
+		return err
+	}
 	if ts == tso.MaxTimestamp {
 		return &mvcc.InvalidRequestError{Detail: "read without a timestamp"}
 	}
@@ -79,7 +82,7 @@ func (s *Shard) Get(ctx context.Context, ref kv.RangeRef, key []byte, opts kv.Re
 	if err := s.admit(ref); err != nil {
 		return nil, err
 	}
-	if err := s.readable(ctx, opts.ReadTS); err != nil {
+	if err := s.readable(ctx, opts.ReadTS, 1); err != nil {
 		return nil, err
 	}
 	p, err := s.readPoint(ctx, key, opts.ReadTS)
@@ -142,7 +145,7 @@ func (s *Shard) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.Batc
 	if err := s.admit(req.Ranges...); err != nil {
 		return nil, err
 	}
-	if err := s.readable(ctx, req.ReadTS); err != nil {
+	if err := s.readable(ctx, req.ReadTS, len(req.Keys)); err != nil {
 		return nil, err
 	}
 	rows, err := s.readKeys(ctx, req.Keys, visibleAt(req.ReadTS, true))
@@ -187,7 +190,7 @@ func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse
 	if err := s.admit(req.Ranges...); err != nil {
 		return nil, err
 	}
-	if err := s.readable(ctx, req.ReadTS); err != nil {
+	if err := s.readable(ctx, req.ReadTS, 1); err != nil {
 		return nil, err
 	}
 	p := &pageBuilder{req: req, page: &kv.ScanResponse{}}
@@ -199,6 +202,7 @@ func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse
 	if err != nil {
 		return nil, err
 	}
+	s.limit.take(p.rows - 1) // The next request waits for them.
 	if err := p.fillHidden(ctx, s); err != nil {
 		return nil, err
 	}

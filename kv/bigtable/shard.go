@@ -43,6 +43,7 @@ type Shard struct {
 	closed atomic.Bool
 	ended  chan struct{} // is closed by Close
 	fence  fenceCache
+	limit  limiter
 	reads  gatherer[pointRead]
 	writes gatherer[bulkWrite]
 
@@ -56,12 +57,14 @@ type ShardOptions struct {
 	Oracle tso.Oracle
 	// WaitGraph, if given, receives waits for pessimistic locks that last, so that deadlocks are detected.
 	WaitGraph waitgraph.Graph
+	// RowsPerSecond bounds the rows that reads, locks and prewrites read and write, a conditional request counted twice; 0: no bound.
+	RowsPerSecond int
 }
 
 // NewShard returns a shard over a table. The client stays the caller's.
 func NewShard(ctx context.Context, c *Client, opts ShardOptions) (*Shard, error) {
 	s := &Shard{c: c, opts: opts, run: rand.Uint64(), ended: make(chan struct{}), rowBytes: maxRowBytes}
-	s.issued.oracle = opts.Oracle
+	s.issued.oracle, s.limit.perSecond = opts.Oracle, float64(opts.RowsPerSecond)
 	s.reads = gatherer[pointRead]{atOnce: readsAtOnce, most: mostGathered, send: s.readPoints}
 	s.writes = gatherer[bulkWrite]{atOnce: bulksAtOnce, most: mostBulkWrites, send: c.writeBulks}
 	if _, err := s.issued.refresh(ctx); err != nil {
