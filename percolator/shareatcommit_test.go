@@ -62,8 +62,10 @@ func TestExistsAtCommit(t *testing.T) {
 				mustPut(t, seed, "a=parent")
 				mustCommit(t, seed)
 				one := mustBegin(t, db)
-				if !existsAtCommit(t, one, "a", "a-guard") || !existsAtCommit(t, one, "a", "a-guard") {
-					t.Fatal("the parent does not exist")
+				for range 2 { // as by two foreign keys
+					if !existsAtCommit(t, one, "a", "a-guard") {
+						t.Fatal("the parent does not exist")
+					}
 				}
 				tc.meanwhile(t, db)
 				mustPut(t, one, child+"=child", child+"x=child")
