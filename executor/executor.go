@@ -63,8 +63,8 @@ type Runtime struct {
 	Changes ChangeSource
 	// Triggers executes the functions of triggers; nil: there must be none.
 	Triggers TriggerRunner
-	// EagerUnique checks unique keys in the statement instead of at commit. It is set inside transaction blocks, where a
-	// client expects the error from the statement.
+	// EagerUnique checks unique keys in the statement instead of at commit, and locks what foreign keys reference. It is set
+	// inside transaction blocks, where a client expects the error from the statement, and a conflict repeats no statement.
 	EagerUnique bool
 	// Lock makes statements lock the keys they change, and the unique keys they insert, before they write; it is set if
 	// Txn is pessimistic. A key may then turn out to have changed since it was read, and the statement fails with
