@@ -184,48 +184,58 @@ func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Tim
 		}
 		merged = append(merged, id)
 	}
-	for _, id := range ch.wrote.types {
+	typesMerged, err := mergeEach(ctx, ch, wordType, ch.wrote.types, func(id uint64) *TypeDescriptor {
 		if ch.base.types.versionOf(id) == theirs.types.versionOf(id) {
-			continue
+			return nil
 		}
 		oid := types.OID(id)
 		d := mergeType(ch.base.types.byOID[oid], own.types.byOID[oid], theirs.types.byOID[oid])
-		if d == nil {
-			continue
+		if d != nil {
+			d.Version = version
 		}
-		key := ch.space().idKey(wordType, id)
-		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, key); err != nil {
-			return nil, err
-		}
-		d.Version = version
-		if err := ch.txn.Put(key, encode(d)); err != nil {
-			return nil, err
-		}
-		merged = append(merged, id)
+		return d
+	})
+	if err != nil {
+		return nil, err
 	}
-	for _, id := range ch.wrote.routines {
+	routinesMerged, err := mergeEach(ctx, ch, wordRoutine, ch.wrote.routines, func(id uint64) *RoutineDescriptor {
 		if ch.base.routines.versionOf(id) == theirs.routines.versionOf(id) {
-			continue
+			return nil
 		}
 		oid := types.OID(id)
 		d := mergeRoutine(ch.base.routines.byOID[oid], own.routines.byOID[oid], theirs.routines.byOID[oid])
-		if d == nil {
-			continue
+		if d != nil {
+			d.Version = version
 		}
-		key := ch.space().idKey(wordRoutine, id)
-		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, key); err != nil {
-			return nil, err
-		}
-		d.Version = version
-		if err := ch.txn.Put(key, encode(d)); err != nil {
-			return nil, err
-		}
-		merged = append(merged, id)
+		return d
+	})
+	if err != nil {
+		return nil, err
 	}
+	merged = slices.Concat(merged, typesMerged, routinesMerged)
 	if len(merged) > 0 { // own is cached under the version.
 		_, err = ch.bump(ctx)
 	}
 	return merged, err
+}
+
+// mergeEach writes what merge makes of the objects of a kind, nil where nothing has to be merged, and returns the ids of those that it has written.
+func mergeEach[D any](ctx context.Context, ch *Change, kind string, ids []uint64, merge func(id uint64) *D) (merged []uint64, err error) {
+	for _, id := range ids {
+		d := merge(id)
+		if d == nil {
+			continue
+		}
+		key := ch.space().idKey(kind, id)
+		if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, key); err != nil {
+			return nil, err
+		}
+		if err := ch.txn.Put(key, encode(d)); err != nil {
+			return nil, err
+		}
+		merged = append(merged, id)
+	}
+	return merged, nil
 }
 
 // mergeRelation returns a relation that two transactions have changed since base if one of them has changed nothing but its owner,

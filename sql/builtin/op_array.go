@@ -128,7 +128,13 @@ func arrayAppend(o *Overload) Func {
 		if low+int64(len(elems)) > math.MaxInt32 {
 			return types.Null, errInt4Range()
 		}
-		return grown(elem, append(append(make([]types.Datum, 0, len(elems)+1), elems...), a[1]), low)
+		if len(elems) == 0 {
+			return grown(elem, []types.Datum{a[1]}, low)
+		}
+		if _, err := types.CheckDims([]types.Dim{{Low: int32(low), Len: int32(len(elems) + 1)}}); err != nil {
+			return types.Null, err
+		}
+		return a[0].Array().Append(a[1]), nil
 	}
 }
 

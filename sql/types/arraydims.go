@@ -21,6 +21,9 @@ type Array struct {
 	// Dims are the dimensions, outermost first. nil: one with the lower bound 1, or none if there are no elements. The functions of this
 	// package make no other value for these.
 	Dims []Dim
+	// room is nil, and size 0, of an array that Append has not made; size is that of the elements.
+	room *arrayRoom
+	size int
 }
 
 // Dim is a dimension of an array.

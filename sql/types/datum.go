@@ -233,7 +233,7 @@ func (d Datum) Size() int {
 	case KindInterval:
 		return base + int(unsafe.Sizeof(Interval{}))
 	case KindArray:
-		return base + int(unsafe.Sizeof(Array{})) + Row(d.Array().Elems).Size()
+		return base + int(unsafe.Sizeof(Array{})) + d.Array().elemsSize()
 	case KindRow:
 		return base + int(unsafe.Sizeof(Record{})) + d.Record().Fields.Size()
 	case KindRange:
