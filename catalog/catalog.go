@@ -169,7 +169,7 @@ func (c *Catalog) bootstrap(ctx context.Context) error {
 		case "":
 		case formatVersion:
 			return nil
-		case formatWithoutPartitionedKeys:
+		case formatWithoutOperators, formatWithoutPartitionedKeys:
 			return txn.Put(keyFormat, []byte(formatVersion))
 		case formatWithoutDatabases, formatWithoutKeys, formatWithoutCollations, formatWithoutPolicies:
 			return c.addDatabases(ctx, txn)

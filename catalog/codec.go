@@ -10,8 +10,11 @@ import (
 
 // formatVersion is the layout of the catalog's keys and values: docs/format/catalog.md.
 const (
-	formatVersion = "7"
-	// formatWithoutPartitionedKeys is the layout before, in which no foreign key referenced a partitioned table, and no index was
+	formatVersion = "8"
+	// formatWithoutOperators is the layout before, in which users defined no operators, casts and operator classes. An older server would not find
+	// the operators of expressions, and would divide rows among hash partitions by another function.
+	formatWithoutOperators = "7"
+	// formatWithoutPartitionedKeys is the layout before that, in which no foreign key referenced a partitioned table, and no index was
 	// built while its table was written. An older server would look for the referenced rows in the partitioned table itself, would not check what
 	// changes in its partitions, and would not note the rows that it changes while an index is built.
 	formatWithoutPartitionedKeys = "6"

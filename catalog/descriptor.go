@@ -229,6 +229,8 @@ type IndexColumn struct {
 	Rules string `json:",omitempty"`
 	// OpClass is the operator class that was named, if it is not the default one of the type.
 	OpClass string `json:",omitempty"`
+	// OpClassID is the OID of the operator class if it is one that a user has defined; OpClass is "" then.
+	OpClassID uint32 `json:",omitempty"`
 }
 
 // NewIndexColumn returns the key column of an index over col, in the collation c.

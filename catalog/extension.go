@@ -151,17 +151,25 @@ func (ch *Change) DropExtension(ctx context.Context, d *ExtensionDescriptor) err
 // found in whatever schema the extension is.
 func ForStored(r Resolver) Resolver {
 	all := r.Extensions().list
-	if len(all) == 1 {
+	if len(all) == 1 && len(r.Operations().operators) == 0 {
 		return r
 	}
 	path := slices.Clip(Path(r))
-	for _, d := range all {
-		if !slices.Contains(path, d.Schema) {
-			path = append(path, d.Schema)
+	if len(all) > 1 {
+		for _, d := range all {
+			if !slices.Contains(path, d.Schema) {
+				path = append(path, d.Schema)
+			}
 		}
 	}
 	if p, ok := r.(*inPath); ok {
-		return &inPath{Resolver: p.Resolver, path: path, local: p.local}
+		return &inPath{Resolver: p.Resolver, path: path, local: p.local, stored: true}
 	}
-	return &inPath{Resolver: r, path: path}
+	return &inPath{Resolver: r, path: path, stored: true}
+}
+
+// Stored reports whether r is for what the catalog holds.
+func Stored(r Resolver) bool {
+	p, ok := r.(*inPath)
+	return ok && p.stored
 }

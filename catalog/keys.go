@@ -32,6 +32,10 @@ const (
 	wordRoutine   = "routine"    // OID → user-defined function, procedure or aggregate
 	wordText      = "textsearch" // OID → user-defined text search configuration or dictionary
 	wordCollation = "collation"  // OID → user-defined collation
+	wordOperator  = "operator"   // OID → user-defined operator
+	wordCast      = "cast"       // OID → user-defined cast
+	wordOpFamily  = "opfamily"   // OID → user-defined operator family, or what users have added to one of PostgreSQL
+	wordOpClass   = "opclass"    // OID → user-defined operator class
 
 	wordDatabase = "database" // OID → database
 	wordObject   = "object"   // OID of a database / key of one of its objects

@@ -22,6 +22,7 @@ type wrote struct {
 	textSearch    bool // any text search object
 	databases     bool // any database
 	collations    bool // any collation
+	operations    bool // any operator, cast, operator class or family
 }
 
 func (w *wrote) relation(id uint64) {
@@ -81,6 +82,9 @@ func (w *wrote) overtaken(base, now *schemaSnapshot, merged []uint64) bool {
 		return true
 	}
 	if w.collations && !base.collations.Same(now.collations) {
+		return true
+	}
+	if w.operations && !base.operations.Same(now.operations) {
 		return true
 	}
 	return w.roles && !bytes.Equal(base.roles.stored, now.roles.stored) || w.grants && !base.grants.sameRecord(now.grants)
@@ -327,7 +331,7 @@ func (w *wrote) creates(base *schemaSnapshot) bool {
 		return base.byID[id] != nil || base.types.byOID[types.OID(id)] != nil || base.routines.byOID[types.OID(id)] != nil
 	}
 	hadSchema := func(name string) bool { _, ok := base.schemas[name]; return ok }
-	return !w.extensions && !w.textSearch && !w.collations && !slices.ContainsFunc(w.relations, existed) && !slices.ContainsFunc(w.types, existed) && !slices.ContainsFunc(w.routines, existed) &&
+	return !w.extensions && !w.textSearch && !w.collations && !w.operations && !slices.ContainsFunc(w.relations, existed) && !slices.ContainsFunc(w.types, existed) && !slices.ContainsFunc(w.routines, existed) &&
 		!slices.ContainsFunc(w.schemas, hadSchema)
 }
 
@@ -386,7 +390,7 @@ func (s *schemaSnapshot) keptIn(other *schemaSnapshot) bool {
 		}
 	}
 	return s.types.keptIn(other.types) && s.routines.keptIn(other.routines) && bytes.Equal(s.extensions.stored, other.extensions.stored) &&
-		bytes.Equal(s.textSearch.stored, other.textSearch.stored) && s.collations.Same(other.collations)
+		bytes.Equal(s.textSearch.stored, other.textSearch.stored) && s.collations.Same(other.collations) && s.operations.Same(other.operations)
 }
 
 // samePrivileges reports whether what is in both schemas has the same owners and privileges, and the roles are the same.
@@ -485,6 +489,11 @@ func (s *schemaSnapshot) references(role func(uint32) bool) (n int) {
 			n++
 		}
 	}
+	s.operations.owned(func(o *Owned) {
+		if owned(o) {
+			n++
+		}
+	})
 	for _, rec := range s.schemas {
 		if owned(&rec.Owned) {
 			n++
@@ -525,7 +534,7 @@ func (c *Catalog) Empty(ctx context.Context, txn *percolator.Txn) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	return len(s.stored) == 0 && len(s.types.stored) == 0 && len(s.routines.stored) == 0 && len(s.extensions.stored) == 0 && len(s.textSearch.stored) == 0 && len(s.collations.list) == 0 &&
+	return len(s.stored) == 0 && len(s.types.stored) == 0 && len(s.routines.stored) == 0 && len(s.extensions.stored) == 0 && len(s.textSearch.stored) == 0 && len(s.collations.list) == 0 && len(s.operations.stored) == 0 &&
 		len(s.names) == 4 && len(s.grants.Defaults) == 0, nil
 }
 

@@ -34,6 +34,8 @@ type Resolver interface {
 	TextSearch() *TextSearch
 	// Collations returns the collations that users have created; never nil.
 	Collations() *Collations
+	// Operations returns the operators, casts, operator classes and families that users have defined; never nil.
+	Operations() *Operations
 	// Version identifies the state of the whole schema; equal versions mean equal answers.
 	Version() uint64
 }

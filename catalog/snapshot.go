@@ -27,6 +27,7 @@ type schemaSnapshot struct {
 	routines   *Routines
 	textSearch *TextSearch
 	collations *Collations
+	operations *Operations
 	roles      *Roles
 	grants     *Grants
 }
@@ -111,6 +112,9 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 		return nil, err
 	}
 	if s.routines, err = loadRoutines(ctx, r, c.space, s.types, last); err != nil {
+		return nil, err
+	}
+	if s.operations, err = loadOperations(ctx, r, c.space, s.types, s.routines, last); err != nil {
 		return nil, err
 	}
 	if s.textSearch, err = loadTextSearch(ctx, r, c.space, last); err != nil {
@@ -259,6 +263,9 @@ func (s *schemaSnapshot) TextSearch() *TextSearch { return s.textSearch }
 // Collations implements Resolver.
 func (s *schemaSnapshot) Collations() *Collations { return s.collations }
 
+// Operations implements Resolver.
+func (s *schemaSnapshot) Operations() *Operations { return s.operations }
+
 // Grants implements Resolver.
 func (s *schemaSnapshot) Grants() *Grants { return s.grants }
 
@@ -296,12 +303,14 @@ type inPath struct {
 	path []string
 	// local are found by their bare names before all others.
 	local []*TableDescriptor
+	// stored: it is for what the catalog holds (ForStored).
+	stored bool
 }
 
 // WithLocal returns r with relations that their bare names find before all others.
 func WithLocal(r Resolver, local ...*TableDescriptor) Resolver {
 	if p, ok := r.(*inPath); ok {
-		return &inPath{Resolver: p.Resolver, path: p.path, local: local}
+		return &inPath{Resolver: p.Resolver, path: p.path, local: local, stored: p.stored}
 	}
 	return &inPath{Resolver: r, path: defaultPath, local: local}
 }

@@ -225,6 +225,8 @@ const (
 	UsedConfiguration
 	UsedDictionary
 	UsedCollation
+	UsedOperator
+	UsedCast
 )
 
 // ObjectUse is an object that a stored text names.

@@ -370,7 +370,7 @@ func (r *run) constraintFromIndex(ctx context.Context, t *catalog.TableDescripto
 	}
 	for i := range ix.Columns {
 		k := &ix.Columns[i]
-		if k.Desc || k.NullsFirst || k.OpClass != "" || k.Coll != t.ColumnByID(k.ColumnID).Type.Coll {
+		if k.Desc || k.NullsFirst || k.OpClass != "" || k.OpClassID != 0 || k.Coll != t.ColumnByID(k.ColumnID).Type.Coll {
 			return pgerror.New(pgerror.WrongObjectType, "index %q column number %d does not have default sorting behavior", c.UsingIndex, i+1).
 				WithDetail("Cannot create a primary key or unique constraint using such an index.").At(c.Position())
 		}

@@ -73,6 +73,8 @@ func (r *run) authorize(ctx context.Context, stmt ast.Statement) error {
 	case *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy, *ast.AlterObject, *ast.AlterEnum, *ast.AlterDomain, *ast.AlterType, *ast.RenameAttribute, // by object
 		*ast.CreateExtension, *ast.AlterExtension:
 		return nil
+	case *ast.CreateCast, *ast.OperatorClass, *ast.OperatorFamily: // by the types, the schema and the owner (cast.go, opclass.go)
+		return nil
 	case *ast.CreateFunction, *ast.AlterFunction, *ast.Define, *ast.AlterTextSearch: // by the schema and the owner (routine.go, routinealter.go, aggregate.go, textsearch.go)
 		return nil
 	case *ast.Reindex, *ast.Cluster: // by what they name (reindex.go, cluster.go)

@@ -85,7 +85,7 @@ func createIndexAlone(ctx context.Context, d *Deps, n *ast.CreateIndex) (string,
 	tag, err := repeatAlone(ctx, d, changeFor(n, d), func(r *run) (string, error) {
 		d.Builds.end(begun.indexes)
 		begun.indexes, r.online = nil, &begun
-		return r.dispatch(ctx, n)
+		return r.execute(ctx, n)
 	})
 	for _, index := range begun.indexes {
 		if err == nil {

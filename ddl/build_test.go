@@ -147,7 +147,7 @@ func (s *session) beginBuild(statement string) *indexBuilder {
 	begun := onlineBuilds{owner: newBuildOwner()}
 	_, err = repeatAlone(ctx, &d, changeFor(tree, &d), func(r *run) (string, error) {
 		begun.indexes, r.online = nil, &begun
-		return r.dispatch(ctx, tree.(*ast.CreateIndex))
+		return r.execute(ctx, tree.(*ast.CreateIndex))
 	})
 	if err != nil || len(begun.indexes) == 0 {
 		s.t.Fatalf("%s: %d builds, %v", statement, len(begun.indexes), err)

@@ -120,14 +120,14 @@ func Handles(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
 	case *ast.AlterObject:
 		return n.Object.Role != nil || ofDatabase(n) || n.Change.Owner != nil || n.Object.Kind == "SCHEMA" || n.Object.Kind == "POLICY" || n.Object.Kind == "TRIGGER" || n.Object.Kind == "EXTENSION" || n.Object.Kind == "COLLATION" || ofType(n.Object.Kind) || ofRoutine(n.Object.Kind) ||
-			ofTextSearch(n.Object.Kind)
+			ofTextSearch(n.Object.Kind) || ofOperations(n.Object.Kind)
 	case *ast.DropObjects:
 		return n.Objects[0].Role != nil || ofDatabase(n) || lackingKinds[n.Objects[0].Kind] != "" || n.Objects[0].Kind == "POLICY" || n.Objects[0].Kind == "TRIGGER" || n.Objects[0].Kind == "EXTENSION" || n.Objects[0].Kind == "COLLATION" || ofType(n.Objects[0].Kind) || ofRoutine(n.Objects[0].Kind) ||
-			ofTextSearch(n.Objects[0].Kind)
-	case *ast.CreateFunction, *ast.AlterFunction:
+			ofTextSearch(n.Objects[0].Kind) || ofOperations(n.Objects[0].Kind)
+	case *ast.CreateFunction, *ast.AlterFunction, *ast.CreateCast, *ast.OperatorClass, *ast.OperatorFamily:
 		return true
 	case *ast.Define:
-		return n.Kind == "AGGREGATE" || n.Kind == "COLLATION" || ofTextSearch(n.Kind)
+		return n.Kind == "AGGREGATE" || n.Kind == "OPERATOR" || n.Kind == "COLLATION" || ofTextSearch(n.Kind)
 	case *ast.AlterTextSearch:
 		return true
 	case *ast.CreatePolicy, *ast.AlterPolicy, *ast.CreateTrigger:
@@ -185,7 +185,7 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 	if n, ok := stmt.(*ast.CreateIndex); ok {
 		return createIndexAlone(ctx, &d, n)
 	}
-	f := func(r *run) (string, error) { return r.dispatch(ctx, stmt) }
+	f := func(r *run) (string, error) { return r.execute(ctx, stmt) }
 	return repeatAlone(ctx, &d, changeFor(stmt, &d), f)
 }
 
@@ -277,7 +277,7 @@ func runInBlock(ctx context.Context, stmt ast.Statement, d *Deps) (string, error
 		return "", err
 	}
 	defer r.over()
-	return r.dispatch(ctx, stmt)
+	return r.execute(ctx, stmt)
 }
 
 // over calls what is to be called afterwards.
@@ -354,13 +354,45 @@ func (r *run) see(resolver catalog.Resolver) {
 	}
 }
 
-func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) {
+// execute runs a statement for which the user has the privileges.
+func (r *run) execute(ctx context.Context, stmt ast.Statement) (string, error) {
 	if err := r.authorize(ctx, stmt); err != nil {
 		return "", err
 	}
 	if ofDatabase(stmt) {
 		return r.database(ctx, stmt)
 	}
+	implicit := r.noteImplicit()
+	tag, err := r.dispatch(ctx, stmt)
+	if op := implicit(); op != nil && err == nil && !isTableAs(stmt) {
+		return "", pgerror.Unsupported("The operator "+op.Schema+"."+op.Name+" behind IN, BETWEEN, CASE, a row or the like in a definition",
+			"Write out the comparisons, as x OPERATOR("+ast.QuoteIdent(op.Schema)+"."+op.Name+") y.")
+	}
+	return tag, err
+}
+
+// noteImplicit notes that a construct of the statement like IN has found an operator of a user, which cannot be stored. The function that it returns
+// ends that, and returns the operator; nil if there was none.
+func (r *run) noteImplicit() (end func() *builtin.Operator) {
+	if r.Env == nil {
+		return func() *builtin.Operator { return nil }
+	}
+	before := r.Env.ImplicitOperator
+	var found *builtin.Operator
+	r.Env.ImplicitOperator = func(op *builtin.Operator) { found = op }
+	return func() *builtin.Operator {
+		r.Env.ImplicitOperator = before
+		return found
+	}
+}
+
+// isTableAs reports whether a statement creates a table of the rows of a query, which is not stored.
+func isTableAs(stmt ast.Statement) bool {
+	n, ok := stmt.(*ast.CreateTable)
+	return ok && n.AsQuery != nil
+}
+
+func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) {
 	switch n := stmt.(type) {
 	case *ast.CreateTable:
 		return r.createTable(ctx, n)
@@ -408,6 +440,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		if n.Object.Kind == "COLLATION" {
 			return "ALTER COLLATION", r.alterCollation(ctx, n)
 		}
+		if ofOperations(n.Object.Kind) {
+			return "ALTER " + n.Object.Kind, r.alterOperations(ctx, n)
+		}
 		if ofRoutine(n.Object.Kind) {
 			return "ALTER " + n.Object.Kind, r.alterRoutineObject(ctx, n)
 		}
@@ -432,7 +467,19 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		if n.Kind == "COLLATION" {
 			return "CREATE COLLATION", r.createCollation(ctx, n)
 		}
+		if n.Kind == "OPERATOR" {
+			return "CREATE OPERATOR", r.createOperator(ctx, n)
+		}
 		return "CREATE AGGREGATE", r.createAggregate(ctx, n)
+	case *ast.CreateCast:
+		return "CREATE CAST", r.createCast(ctx, n)
+	case *ast.OperatorClass:
+		return "CREATE OPERATOR CLASS", r.createClass(ctx, n)
+	case *ast.OperatorFamily:
+		if n.Action != "" {
+			return "ALTER OPERATOR FAMILY", r.alterFamily(ctx, n)
+		}
+		return "CREATE OPERATOR FAMILY", r.createFamily(ctx, n)
 	case *ast.AlterTextSearch:
 		return "ALTER " + n.Kind(), r.alterTextSearch(ctx, n)
 	case *ast.CreateExtension:
@@ -452,6 +499,9 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 	case *ast.AlterEnum:
 		return "ALTER TYPE", r.alterEnum(ctx, n)
 	case *ast.DropObjects:
+		if ofOperations(n.Objects[0].Kind) {
+			return "DROP " + n.Objects[0].Kind, r.dropOperations(ctx, n)
+		}
 		if lackingKinds[n.Objects[0].Kind] != "" {
 			return "DROP " + n.Objects[0].Kind, r.dropLacking(ctx, n)
 		}

@@ -595,6 +595,15 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 		}
 		why = append(why, lines...)
 	}
+	operations := r.operationsIn(func(in string, _ uint32) bool { return in == schema })
+	for _, what := range operations.shown(r) {
+		why = append(why, what+" depends on schema "+schema)
+	}
+	operationUses, err := r.operationUses(ctx, operations, schema)
+	if err != nil {
+		return err
+	}
+	why = append(why, operationUses.lines...)
 	functions := r.routinesWhere(func(f *catalog.RoutineDescriptor) bool { return f.Schema == schema })
 	for _, f := range functions {
 		why = append(why, "function "+r.routineSignature(f)+" depends on schema "+schema)
@@ -629,6 +638,9 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 	if len(d.targets) == 0 {
 		r.noticeCascade(d.others)
 	} else if err := d.cascade(ctx); err != nil {
+		return err
+	}
+	if err := r.dropFoundOperations(ctx, operations); err != nil {
 		return err
 	}
 	if err := r.dropFound(ctx, functions); err != nil {

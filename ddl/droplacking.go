@@ -7,15 +7,13 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/ast"
-	"github.com/percodb/percodb/sql/pgdata"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // lackingKinds are the kinds of objects of which percodb has PostgreSQL's own at most, with the words by which messages call them.
 var lackingKinds = map[string]string{
 	"ACCESS METHOD": "access method", "CONVERSION": "conversion", "EVENT TRIGGER": "event trigger", "FOREIGN DATA WRAPPER": "foreign-data wrapper",
-	"FOREIGN TABLE": "foreign table", "LANGUAGE": "language", "OPERATOR CLASS": "operator class", "OPERATOR FAMILY": "operator family",
-	"PUBLICATION": "publication", "RULE": "rule", "SERVER": "server", "STATISTICS": "statistics object", "SUBSCRIPTION": "subscription",
+	"FOREIGN TABLE": "foreign table", "LANGUAGE": "language", "PUBLICATION": "publication", "RULE": "rule", "SERVER": "server", "STATISTICS": "statistics object", "SUBSCRIPTION": "subscription",
 	"TABLESPACE": "tablespace", "TRANSFORM": "transform", "USER MAPPING": "user mapping",
 }
 
@@ -45,8 +43,6 @@ func describeLacking(o *ast.Object) string {
 	kind := lackingKinds[o.Kind]
 	name := strings.Join(o.Name, ".")
 	switch o.Kind {
-	case "OPERATOR CLASS", "OPERATOR FAMILY":
-		return kind + " \"" + name + "\" for access method \"" + o.Using + "\""
 	case "RULE":
 		return kind + " \"" + name + "\" for relation \"" + o.On[len(o.On)-1] + "\""
 	case "TRANSFORM":
@@ -89,21 +85,5 @@ func isSystemObject(o *ast.Object) bool {
 	if o.Name == nil {
 		return false
 	}
-	name := o.Name[len(o.Name)-1]
-	switch o.Kind {
-	case "OPERATOR CLASS":
-		return hasRow(pgdata.OpClasses(), "opcname", name)
-	case "OPERATOR FAMILY":
-		return hasRow(pgdata.OpFamilies(), "opfname", name)
-	}
-	return slices.Contains(systemObjects[o.Kind], name)
-}
-
-func hasRow(rows *pgdata.Table, column, name string) bool {
-	for i := range rows.Len() {
-		if rows.Value(i, column) == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(systemObjects[o.Kind], o.Name[len(o.Name)-1])
 }

@@ -85,7 +85,11 @@ type typeDropping struct {
 	fields  []fieldUse
 	// routines have arguments or results of the type, or use it in another way.
 	routines []*catalog.RoutineDescriptor
-	names    func(*catalog.RoutineDescriptor) string // of routines
+	// operations are the operators, casts and classes that have the type, or use what is dropped.
+	operations operationSet
+	names      func(*catalog.RoutineDescriptor) string // of routines
+	// ofType are the operations among those as describe lists them.
+	ofType []operationUse
 	// lines are further dependents as messages list them: views on what is dropped.
 	lines []string
 	// what is the statement, for messages.
@@ -157,6 +161,9 @@ func (r *run) usesOf(ctx context.Context, d *catalog.TypeDescriptor) (*typeDropp
 		}
 		found.columns, found.others = append(found.columns, of.columns...), append(found.others, of.others...)
 		found.domains, found.fields = append(found.domains, of.domains...), append(found.fields, of.fields...)
+	}
+	if err := r.addTypeOperations(ctx, found, d); err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(found.others, byRelation)
 	return found, nil
@@ -240,6 +247,9 @@ func (f *typeDropping) describe(dependsOn func(array bool) string) (lines []stri
 	for _, u := range f.routines {
 		add("function "+f.names(u), false, u.ID)
 	}
+	for _, u := range f.ofType {
+		add(u.what, u.array, u.id, u.within(dependsOn != nil)...)
+	}
 	for _, u := range f.others {
 		for _, use := range u.uses {
 			add(use.what, false, u.relation.ID)
@@ -301,6 +311,9 @@ func (r *run) dropDependents(ctx context.Context, found *typeDropping) error {
 			return pgerror.Unsupported(found.what+" of that of a primary key",
 				"Drop column "+u.column.Name+" of table "+u.table.Name+" first.")
 		}
+	}
+	if err := r.dropFoundOperations(ctx, found.operations); err != nil {
+		return err
 	}
 	if err := r.dropFound(ctx, found.routines); err != nil {
 		return err
@@ -422,7 +435,8 @@ func (r *run) dropUses(ctx context.Context, u typeUses) error {
 	if err != nil || now == nil {
 		return err
 	}
-	if now.HasQuery() {
+	whole := slices.ContainsFunc(u.uses, func(use typeUse) bool { return use.relation })
+	if now.HasQuery() || whole {
 		return r.dropWithDependents(ctx, now.ID)
 	}
 	next := now.Clone()

@@ -114,6 +114,18 @@ func (p *extensionProbe) depends(what string, use builtin.Use) {
 		p.found.lines = append(p.found.lines, what+" depends on function "+p.routineSignature(d))
 		return
 	}
+	if use.Operator != 0 {
+		p.found.lines = append(p.found.lines, what+" depends on "+p.shownOperator(p.r.Operations().Operator(use.Operator)))
+		return
+	}
+	if use.Cast != 0 {
+		p.found.lines = append(p.found.lines, what+" depends on "+p.shownCast(p.r.Operations().Cast(use.Cast)))
+		return
+	}
+	if use.From != 0 {
+		p.found.lines = append(p.found.lines, what+" depends on a conversion")
+		return
+	}
 	if use.TextSearch != 0 {
 		d := p.r.TextSearch().ByOID(types.OID(use.TextSearch))
 		p.found.lines = append(p.found.lines, what+" depends on "+d.Kind()+" "+p.textSearchName(d))

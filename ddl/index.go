@@ -207,7 +207,7 @@ func (r *run) indexKeyIn(ctx context.Context, t *catalog.TableDescriptor, method
 	if err != nil {
 		return none, err
 	}
-	class, byBytes, err := operatorClass(method, c.OpClass, typ)
+	class, byBytes, user, err := r.keyClass(ctx, method, c.OpClass, typ, place)
 	if err != nil {
 		return none, err
 	}
@@ -220,6 +220,6 @@ func (r *run) indexKeyIn(ctx context.Context, t *catalog.TableDescriptor, method
 		typ.Coll = nil
 	}
 	key := catalog.NewIndexColumn(col, typ.Coll)
-	key.Desc, key.NullsFirst, key.OpClass = c.Desc, c.NullsFirst, class
+	key.Desc, key.NullsFirst, key.OpClass, key.OpClassID = c.Desc, c.NullsFirst, class, user
 	return key, nil
 }

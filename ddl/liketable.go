@@ -291,6 +291,9 @@ func (b *builder) copyIndex(ctx context.Context, s *likeSource, from *catalog.In
 		if key.OpClass != "" {
 			class = []string{key.OpClass}
 		}
+		if d := b.run.r.Operations().Class(types.OID(key.OpClassID)); d != nil {
+			class = []string{d.Schema, d.Name}
+		}
 		if err := addKey(key.ColumnID, class); err != nil {
 			return catalog.IndexDescriptor{}, err
 		}

@@ -200,6 +200,9 @@ func (r *run) reassignOwned(ctx context.Context, n *ast.OwnedBy) error {
 			return err
 		}
 	}
+	if err := r.passOperations(ctx, r.operationsOf(from), to); err != nil {
+		return err
+	}
 	for _, d := range r.r.Types().All() {
 		if slices.Contains(from, d.OwnerOID()) {
 			if err := r.passType(ctx, d, to); err != nil {
@@ -265,6 +268,9 @@ func (r *run) dropOwned(ctx context.Context, n *ast.OwnedBy) error {
 		if err := r.dropExtension(ctx, d, n.Cascade); err != nil {
 			return err
 		}
+	}
+	if err := r.dropOperationList(ctx, r.operationsOf(roles), n.Cascade); err != nil {
+		return err
 	}
 	for _, d := range r.r.Types().All() {
 		if slices.Contains(roles, d.OwnerOID()) {
@@ -506,6 +512,10 @@ func (r *run) dependencies(ctx context.Context, role uint32) ([]string, error) {
 	}
 	for _, d := range r.collationsOf([]uint32{role}) {
 		add(d.ID, "owner of ", r.shownCollation(d))
+	}
+	operations := r.operationsOf([]uint32{role})
+	for _, what := range operations.shown(r) {
+		add(0, "owner of ", what)
 	}
 	for _, d := range r.r.Types().All() {
 		switch name := builtin.TypeName(d.Type()); {

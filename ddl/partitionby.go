@@ -82,7 +82,7 @@ func (b *builder) partitionKey(ctx context.Context, strategy catalog.PartitionSt
 		return key, err
 	}
 	typ := key.KeyType(b.t.ColumnByID(key.ColumnID).Type)
-	if strategy == catalog.PartitionByHash && !pghash.Hashable(typ) {
+	if strategy == catalog.PartitionByHash && key.OpClassID == 0 && !pghash.Hashable(typ) {
 		return key, pgerror.New(pgerror.UndefinedObject, "data type %s has no default operator class for access method \"hash\"", builtin.TypeName(typ)).
 			WithHint("You must specify a hash operator class or define a default hash operator class for the data type.").At(c.Position())
 	}

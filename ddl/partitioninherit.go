@@ -231,7 +231,7 @@ func sameIndex(t *catalog.TableDescriptor, part *catalog.IndexDescriptor) *catal
 // sameIndexAs reports whether an index can be the given part of an index of the parent.
 func sameIndexAs(o, part *catalog.IndexDescriptor) bool {
 	sameKey := func(a, b catalog.IndexColumn) bool {
-		return a.ColumnID == b.ColumnID && a.Desc == b.Desc && a.NullsFirst == b.NullsFirst && a.Coll == b.Coll && a.OpClass == b.OpClass
+		return a.ColumnID == b.ColumnID && a.Desc == b.Desc && a.NullsFirst == b.NullsFirst && a.Coll == b.Coll && a.OpClass == b.OpClass && a.OpClassID == b.OpClassID
 	}
 	return o.Parent == 0 && o.Name != "" && o.Exclude == nil && o.Deferrable == part.Deferrable && o.Deferred == part.Deferred && (o.DeclaredPrimary || !part.DeclaredPrimary) &&
 		o.NullsNotDistinct == part.NullsNotDistinct && o.Unique == part.Unique && (o.Constraint || !part.Constraint) && o.Method == part.Method &&

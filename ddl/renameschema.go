@@ -260,7 +260,7 @@ func (m *schemaRenaming) routines(ctx context.Context) error {
 	return nil
 }
 
-// others moves collations, text search objects and extensions.
+// others moves collations, operators and their classes, text search objects and extensions.
 func (m *schemaRenaming) others(ctx context.Context) error {
 	for _, d := range m.r.Collations().All() {
 		if d.Schema == m.from {
@@ -270,6 +270,9 @@ func (m *schemaRenaming) others(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	if err := m.operations(ctx); err != nil {
+		return err
 	}
 	for _, d := range m.r.TextSearch().All() {
 		if d.Schema == m.from {
@@ -287,6 +290,32 @@ func (m *schemaRenaming) others(ctx context.Context) error {
 			if err := m.ch.PutExtension(ctx, &next); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+func (m *schemaRenaming) operations(ctx context.Context) error {
+	s := m.operationsIn(func(schema string, _ uint32) bool { return schema == m.from })
+	for _, d := range s.operators {
+		next := d.Clone()
+		next.Schema = m.to
+		if err := m.ch.PutOperator(ctx, next); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.classes {
+		next := d.Clone()
+		next.Schema = m.to
+		if err := m.ch.PutOpClass(ctx, next); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.families {
+		next := d.Clone()
+		next.Schema = m.to
+		if err := m.ch.PutOpFamily(ctx, next); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -81,6 +81,10 @@ func (r *run) dropRoutineList(ctx context.Context, targets []*catalog.RoutineDes
 		if r.r.Routines().ByOID(d.OID()) == nil {
 			continue // It was dropped with another one.
 		}
+		err := r.removeMembers(ctx, func(catalog.FamilyOperator) bool { return false }, func(m catalog.FamilyFunction) bool { return m.Function == d.OID() })
+		if err != nil {
+			return err
+		}
 		if err := r.ch.DropRoutine(ctx, d); err != nil {
 			return err
 		}
@@ -93,9 +97,14 @@ func (r *run) dropRoutineList(ctx context.Context, targets []*catalog.RoutineDes
 
 // routineUses finds what depends on routines.
 func (r *run) routineUses(ctx context.Context, targets []*catalog.RoutineDescriptor) (*extensionDropping, error) {
-	return r.boundUses(ctx, func(use builtin.Use) bool {
+	operations := r.onFunctions(targets)
+	found, err := r.boundUses(ctx, func(use builtin.Use) bool {
 		return use.Routine != nil && slices.ContainsFunc(targets, func(d *catalog.RoutineDescriptor) bool { return d.OID() == use.Routine.OID })
 	}, targets, "")
+	if err != nil || operations.empty() {
+		return found, err
+	}
+	return found, r.addOperationUses(ctx, found, operations, func(o *operationSet) string { return r.functionOf(o, targets) })
 }
 
 // boundUses finds what depends on objects of users. Stored expressions and queries are bound, which tells the objects that they use. routines

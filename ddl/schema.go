@@ -263,6 +263,14 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		return r.commentObserver(ctx, name, text)
 	case "EXTENSION":
 		return r.commentExtension(ctx, name.Name, text)
+	case "OPERATOR":
+		return r.commentOperator(ctx, &n.Object, text)
+	case "CAST":
+		return r.commentCast(ctx, &n.Object, text)
+	case "OPERATOR CLASS":
+		return r.commentClass(ctx, &n.Object, text)
+	case "OPERATOR FAMILY":
+		return r.commentFamily(ctx, &n.Object, text)
 	case "COLLATION":
 		return r.commentCollation(ctx, &n.Object, text)
 	case "FUNCTION", "PROCEDURE", "ROUTINE", "AGGREGATE":

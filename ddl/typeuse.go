@@ -23,6 +23,7 @@ func (r *run) pinNames(e ast.Expr) {
 		}
 		return
 	}
+	planner.PinOperator(e, r.r)
 	if call, ok := e.(*ast.Call); ok && call.Routine != 0 {
 		if d := r.r.Routines().ByOID(types.OID(call.Routine)); d != nil {
 			call.Name = []string{d.Schema, d.Name}
@@ -103,6 +104,7 @@ type typeUse struct {
 	check    uint32
 	trigger  uint32
 	observer uint64
+	relation bool // the relation as a whole
 }
 
 // mapExpressions calls visit with each expression that t stores, and replaces its text by that of the tree as visit leaves it. visit

@@ -287,6 +287,7 @@ func (o oneTable) Extensions() *catalog.Extensions { return catalog.NewExtension
 func (o oneTable) Routines() *catalog.Routines     { return catalog.NewRoutines() }
 func (o oneTable) TextSearch() *catalog.TextSearch { return new(catalog.TextSearch) }
 func (o oneTable) Collations() *catalog.Collations { return &catalog.Collations{} }
+func (o oneTable) Operations() *catalog.Operations { return &catalog.Operations{} }
 func (o oneTable) Grants() *catalog.Grants         { return catalog.NewGrants() }
 
 // testScratch is shared by all tests, so that what one leaves in it shows in the others.

@@ -166,3 +166,34 @@ func TestUpgradeFromWithoutBuilds(t *testing.T) {
 		n.Close(context.Background())
 	}
 }
+
+// Goal: a directory from before users could define operators, casts and operator classes opens with its rows, partitions and views, also when it is
+// opened again, and takes such objects. Method: a directory that an earlier percodb wrote.
+func TestUpgradeFromWithoutOperators(t *testing.T) {
+	opts := Options{Role: RoleAll, Data: unpack(t, "testdata/without-operators.tar.gz"), AcceptClockStep: true, Listen: "127.0.0.1:0"}
+	for i := range 2 {
+		n := start(t, opts)
+		if got := query(t, n, "select string_agg(t, ',' order by id) from seen"); got != "sada,okb" {
+			t.Errorf("rows %q", got)
+		}
+		if i == 0 {
+			query(t, n, "create function better(mood, mood) returns boolean language sql immutable as 'select score($1) > score($2)'")
+			query(t, n, "create operator >>> (leftarg = mood, rightarg = mood, function = better)")
+			query(t, n, "create cast (mood as int) with function score(mood) as assignment")
+			query(t, n, "create function spread(int, bigint) returns bigint language sql immutable as 'select $1::bigint'")
+			query(t, n, "create operator class spread_ops for type int using hash as operator 1 =, function 2 spread(int, bigint)")
+			query(t, n, "create table spread_rows (a int) partition by hash (a spread_ops)")
+			query(t, n, "create table even_rows partition of spread_rows for values with (modulus 2, remainder 0)")
+			query(t, n, "create table odd_rows partition of spread_rows for values with (modulus 2, remainder 1)")
+			query(t, n, "insert into spread_rows select generate_series(1, 9)")
+			query(t, n, "create view better_than_sad as select id, m::int as score from kept where m >>> 'sad'")
+		}
+		if got := query(t, n, "select string_agg(id || ' ' || score, ',') from better_than_sad"); got != "2 2" {
+			t.Errorf("the view has %q", got)
+		}
+		if got := query(t, n, "select string_agg(part || ' ' || n, ',' order by part) from (select tableoid::regclass::text, count(*) from spread_rows group by 1) p(part, n)"); got != "even_rows 5,odd_rows 4" && got != "even_rows 4,odd_rows 5" {
+			t.Errorf("partitions %q", got)
+		}
+		n.Close(context.Background())
+	}
+}

@@ -21,6 +21,8 @@ type Bounds struct {
 	ranges   []rangeBound // by lower end
 	hashes   []hashBound
 	hashers  []func(types.Datum) uint64
+	// hashed: a key is the hash that an operator class of a user makes of a value, as Find takes it. Conditions on values leave out no partition.
+	hashed bool
 }
 
 type listValue struct {
@@ -54,10 +56,21 @@ func KeyTypes(t *catalog.TableDescriptor) []types.Type {
 	return out
 }
 
+// Hashed reports whether Find takes the hash of a column of the partition key, which an operator class of a user makes with Seed, for its value.
+func Hashed(t *catalog.TableDescriptor, key int) bool {
+	p := t.Partitioning
+	return p.Strategy == catalog.PartitionByHash && p.Keys[key].OpClassID != 0
+}
+
 // New decodes the bounds of partitions of t. Errors are those of decoding.
 func New(t *catalog.TableDescriptor, parts []catalog.PartitionBound) (*Bounds, error) {
 	b := &Bounds{strategy: t.Partitioning.Strategy, types: KeyTypes(t), n: len(parts), rest: -1, null: -1}
-	for _, typ := range b.types {
+	for i, typ := range b.types {
+		if Hashed(t, i) {
+			b.hashed = true
+			b.hashers = append(b.hashers, func(d types.Datum) uint64 { return uint64(d.Int()) })
+			continue
+		}
 		b.hashers = append(b.hashers, hasher(typ))
 	}
 	for i := range parts {

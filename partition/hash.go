@@ -5,13 +5,13 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// hashSeed is PostgreSQL's HASH_PARTITION_SEED.
-const hashSeed = 0x7A5B22367996DCFD
+// Seed is PostgreSQL's HASH_PARTITION_SEED, the second argument of the functions that hash keys.
+const Seed = 0x7A5B22367996DCFD
 
 // hasher returns PostgreSQL's extended hash function of a type, which can be hashed, with the partition seed.
 func hasher(t types.Type) func(types.Datum) uint64 {
 	return func(d types.Datum) uint64 {
-		h, err := pghash.Hash64(d, t, hashSeed)
+		h, err := pghash.Hash64(d, t, Seed)
 		if err != nil {
 			panic("BUG: the key of a hash partition: " + err.Error())
 		}

@@ -27,7 +27,7 @@ const maxKeys = 4096
 
 // Match sets out[i] for every partition i that may have rows that pass the tests, one for each column of the key.
 func (b *Bounds) Match(tests []Test, out []bool) {
-	if keys := b.wholeKeys(tests); keys >= 0 && keys <= maxKeys {
+	if keys := b.wholeKeys(tests); !b.hashed && keys >= 0 && keys <= maxKeys {
 		b.matchKeys(tests, make([]types.Datum, 0, len(tests)), out)
 		return
 	}

@@ -139,7 +139,7 @@ func (sc *scope) variadicCall(f builtin.FuncName, e *ast.Call) (expr.Scalar, err
 
 // bareName is a function's name that is written without a schema.
 func (b *binder) bareName(name string) builtin.FuncName {
-	return builtin.FuncName{Name: name, From: b.sources(), User: b.userRoutines("", name)}
+	return builtin.FuncName{Name: name, From: b.sources(), User: b.userRoutines("", name), Casts: b.casts()}
 }
 
 // sources returns where functions and operators come from that are named without a schema.
@@ -156,14 +156,14 @@ func (b *binder) funcName(e *ast.Call) (builtin.FuncName, error) {
 		return b.bareName(name[0]), nil
 	case len(name) == 2 && name[0] == catalog.SystemSchema:
 		f := builtin.SystemFunc(name[1])
-		f.Schema = catalog.SystemSchema
+		f.Schema, f.Casts = catalog.SystemSchema, b.casts()
 		return f, nil
 	case len(e.Name) == 2:
 		if _, exists := b.r.Grants().Schemas[e.Name[0]]; !exists {
 			return builtin.FuncName{}, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", e.Name[0]).At(int(e.Pos))
 		}
 		b.needSchema(ast.TableName{Pos: e.Pos, Schema: e.Name[0]})
-		return builtin.FuncName{Schema: e.Name[0], Name: e.Name[1], From: b.r.Extensions().In(e.Name[0]), User: b.userRoutines(e.Name[0], e.Name[1])}, nil
+		return builtin.FuncName{Schema: e.Name[0], Name: e.Name[1], From: b.r.Extensions().In(e.Name[0]), User: b.userRoutines(e.Name[0], e.Name[1]), Casts: b.casts()}, nil
 	}
 	full := e.Name[0]
 	for _, part := range e.Name[1:] {
@@ -264,38 +264,6 @@ func (sc *scope) conditional(name string, e *ast.Call) (expr.Scalar, error) {
 		return nil, err
 	}
 	return &expr.MinMax{Greatest: name == "greatest", Args: args, Typ: t}, nil
-}
-
-func (b *binder) nullIf(x, y expr.Scalar, pos int) (expr.Scalar, error) {
-	if x.Type().OID == types.OIDUnknown {
-		t := y.Type().Base()
-		if t.OID == types.OIDUnknown {
-			t = types.TText
-		}
-		v, err := b.coerce(x, t, castImplicit, posOf(x, pos))
-		if err != nil {
-			return nil, err
-		}
-		x = v
-	}
-	// The value is the left operand of the equality: text where varchars are compared.
-	fn, err := b.sources().ResolveOperator("=", x.Type(), y.Type())
-	if err != nil {
-		return nil, at(err, pos)
-	}
-	if t := fn.Args[0]; t.OID != x.Type().OID && t.OID != types.OIDRecord {
-		if x, err = b.coerce(x, t.Base(), castImplicit, posOf(x, pos)); err != nil {
-			return nil, err
-		}
-	}
-	eq, err := b.operator("=", &expr.CaseValue{Typ: x.Type()}, y, pos)
-	if err != nil {
-		return nil, err
-	}
-	if eq.Type().OID != types.OIDBool {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "NULLIF requires = operator to yield boolean").At(pos)
-	}
-	return &expr.NullIf{X: x, Equal: eq}, nil
 }
 
 // aggregate binds an aggregate call and returns the column it will be. It belongs to the innermost
@@ -651,7 +619,7 @@ func (sc *scope) cast(e *ast.Cast) (expr.Scalar, error) {
 // literal of another type later.
 func (b *binder) explicit(x expr.Scalar, t types.Type, pos int) (expr.Scalar, error) {
 	if in, ok := x.(*expr.Input); ok && in.Param == 0 && in.Typ.OID != types.OIDUnknown && in.Typ.OID != t.OID {
-		if c, ok := builtin.FindCast(in.Typ, t, castExplicit); ok {
+		if c, ok := b.casts().Find(in.Typ, t, castExplicit); ok && c.Match() == nil {
 			y, err := b.applyMod(b.newCast(x, t.Base(), c, castExplicit), t, castExplicit, pos)
 			return y, err
 		}

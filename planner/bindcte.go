@@ -203,7 +203,7 @@ func (b *binder) recursiveUnion(d *cte, u *ast.SetOp, init, step *query) (*query
 	out := &query{root: r}
 	for i := range init.cols {
 		it, st := b.cols[init.cols[i].id].Type, b.cols[step.cols[i].id].Type
-		t, err := commonType([]types.Type{it, st}, []int{init.cols[i].pos, step.cols[i].pos}, "UNION")
+		t, err := b.commonType([]types.Type{it, st}, []int{init.cols[i].pos, step.cols[i].pos}, "UNION")
 		if err != nil {
 			return nil, err
 		}

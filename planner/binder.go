@@ -70,7 +70,14 @@ type binder struct {
 	// onName is told which column of a relation a name means; nil: nobody is.
 	onName func(ref *ast.ColumnRef, t *catalog.TableDescriptor, ordinal int)
 	// stars are the columns for which the stars in select lists stand; nil: they are not noted.
-	stars   map[ast.Expr][]ast.SelectItem
+	stars map[ast.Expr][]ast.SelectItem
+	// userOperator is the OID of the operator that was bound last if it is one of a user, else 0. writing: the statement writes the one that
+	// is being bound.
+	userOperator uint32
+	writing      bool
+	// usedOperators and usedCasts are the OIDs of those of users, each as often as it is used.
+	usedOperators, usedCasts []types.OID
+
 	visited int64 // bytes not drawn yet
 	passed  int   // expressions since the last poll
 	long    bool  // memory was drawn

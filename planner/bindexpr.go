@@ -226,7 +226,7 @@ func (sc *scope) binary(e *ast.Binary) (expr.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := sc.b.operator(e.Op, left, right, int(e.Pos))
+	x, err := sc.b.written(e.Op, e.Qualified, &e.Operator, left, right, int(e.Pos))
 	return byRowID(x), err
 }
 
@@ -279,7 +279,13 @@ func (sc *scope) unary(e *ast.Unary) (expr.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sc.b.prefixOperator(e.Op, x, int(e.Pos))
+	op := e.Op
+	if e.Qualified {
+		op = systemOperator(op)
+	}
+	y, err := sc.b.prefixOperator(op, x, int(e.Pos))
+	e.Operator = sc.b.userOperator
+	return y, err
 }
 
 func (sc *scope) isTest(e *ast.IsTest) (expr.Scalar, error) {
@@ -535,7 +541,7 @@ func (b *binder) uniformInList(x expr.Scalar, list []expr.Scalar, e *ast.InList)
 	for _, v := range list {
 		ts = append(ts, v.Type())
 	}
-	common, err := commonType(ts, nil, "IN")
+	common, err := b.commonType(ts, nil, "IN")
 	if err == nil && common.IsArray() && slices.ContainsFunc(ts, func(t types.Type) bool { return t.OID != common.OID && t.OID != types.OIDUnknown }) {
 		return nil, nil // There are no arrays of arrays to which PostgreSQL could compare.
 	}

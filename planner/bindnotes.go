@@ -191,7 +191,7 @@ func (b *binder) verbatimInList(x expr.Scalar, list []expr.Scalar, e *ast.InList
 		}
 		plain, at, ts = append(plain, v), append(at, startOf(e.List[i])), append(ts, v.Type())
 	}
-	common, err := commonType(ts, nil, "IN")
+	common, err := b.commonType(ts, nil, "IN")
 	if len(plain) > 1 && err == nil && common.OID != types.OIDRecord {
 		if common.OID == types.OIDUnknown {
 			common = types.TText

@@ -495,7 +495,7 @@ func (b *binder) unifySides(l, r *query, i int, op string) (types.Type, error) {
 	if lt == rt && lt.OID != types.OIDUnknown {
 		return lt, nil
 	}
-	t, err := commonType([]types.Type{lt, rt}, []int{l.cols[i].pos, r.cols[i].pos}, op)
+	t, err := b.commonType([]types.Type{lt, rt}, []int{l.cols[i].pos, r.cols[i].pos}, op)
 	if err != nil {
 		return t, err
 	}

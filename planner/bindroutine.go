@@ -117,8 +117,17 @@ func plainCall(f builtin.FuncName, m *builtin.RoutineMatch, e *ast.Call) error {
 	return nil
 }
 
-// routineArgs returns the call of a routine and its arguments, coerced, with defaults in the place of those that are omitted.
+// routineArgs returns the call of a routine that the statement names, and its arguments as routineSlots does.
 func (b *binder) routineArgs(m *builtin.RoutineMatch, given []expr.Scalar, pos int) (*builtin.RoutineCall, []expr.Scalar, error) {
+	call, args, err := b.routineSlots(m, given, pos)
+	if err == nil {
+		b.useRoutine(call.Overload())
+	}
+	return call, args, err
+}
+
+// routineSlots returns the call of a routine and its arguments, coerced, with defaults in the place of those that are omitted.
+func (b *binder) routineSlots(m *builtin.RoutineMatch, given []expr.Scalar, pos int) (*builtin.RoutineCall, []expr.Scalar, error) {
 	slots := make([]expr.Scalar, m.Slots())
 	for i, place := range m.Places {
 		slots[place] = given[i]
@@ -154,7 +163,6 @@ func (b *binder) routineArgs(m *builtin.RoutineMatch, given []expr.Scalar, pos i
 		collated.Ret.Coll = c
 		call = &collated
 	}
-	b.useRoutine(call.Overload())
 	for _, t := range append(slices.Clone(call.Args), call.Ret) {
 		b.useType(t)
 	}
@@ -166,7 +174,7 @@ func (b *binder) useRoutine(fn function) {
 	use := fn.Use()
 	b.useExtension(use)
 	d := b.r.Routines().ByOID(use.Routine.OID)
-	if d == nil || slices.ContainsFunc(b.needs, func(n *Need) bool { return n.Routine != nil && n.Routine.ID == d.ID }) {
+	if d == nil || slices.ContainsFunc(b.needs, func(n *Need) bool { return n.Routine != nil && n.Routine.ID == d.ID && !n.Behind }) {
 		return
 	}
 	b.needs = append(b.needs, &Need{Routine: d, Privileges: acl.Execute})

@@ -10,12 +10,13 @@ import (
 // rowOperator compares two rows field by field: = and <> are a conjunction and a disjunction, the orderings are lexicographic.
 func (b *binder) rowOperator(name string, l, r []expr.Scalar, pos int) (expr.Scalar, error) {
 	pairs := make([]expr.Scalar, len(l))
-	ordered, plain := true, true
+	ordered, plain, user := true, true, false
 	for i := range pairs {
 		x, err := b.operator(name, l[i], r[i], pos)
 		if err != nil {
 			return nil, err
 		}
+		user = user || b.userOperator != 0
 		if x.Type().OID != types.OIDBool {
 			return nil, pgerror.New(pgerror.DatatypeMismatch, "row comparison operator must yield type boolean, not type %s", x.Type()).At(pos)
 		}
@@ -29,7 +30,7 @@ func (b *binder) rowOperator(name string, l, r []expr.Scalar, pos int) (expr.Sca
 	}
 	op := expr.ParseCmpOp(name)
 	switch {
-	case op == 0 || !ordered:
+	case op == 0 || !ordered || user:
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "could not determine interpretation of row comparison operator %s", name).At(pos).
 			WithHint("Row comparison operators must be associated with btree operator families.")
 	case op == expr.EQ:

@@ -3,7 +3,6 @@ package planner
 import (
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
-	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -196,7 +195,7 @@ func (sc *scope) quantified(e *ast.Quantified) (expr.Scalar, error) {
 		return sc.quantifiedRow(e, row)
 	}
 	op := expr.ParseCmpOp(e.Op)
-	if sc.b.notes == nil && (op == expr.EQ && !e.All || op == expr.NE && e.All) {
+	if sc.b.notes == nil && len(sc.b.r.Operations().Named(e.Op)) == 0 && (op == expr.EQ && !e.All || op == expr.NE && e.All) {
 		return sc.inOne(&ast.InSubquery{Pos: e.Pos, X: e.X, Query: e.Query, Not: op == expr.NE})
 	}
 	sub, q, err := sc.subquery(e.Query, false)
@@ -210,7 +209,10 @@ func (sc *scope) quantified(e *ast.Quantified) (expr.Scalar, error) {
 	if err := checkWidth(1, len(q.cols), int(e.Pos)); err != nil {
 		return nil, err
 	}
-	return sc.b.quantify(x, e.Op, e.All, sub, q, int(e.Pos))
+	sc.b.writing = true
+	y, err := sc.b.quantify(x, quantifiedOp(e), e.All, sub, q, int(e.Pos))
+	sc.b.writing, e.Operator = false, sc.b.userOperator
+	return y, err
 }
 
 // quantify makes X op ANY|ALL (subquery).
@@ -229,7 +231,7 @@ func (b *binder) quantify(x expr.Scalar, op string, all bool, sub *expr.Subquery
 	if cond.Type().OID != types.OIDBool {
 		return nil, pgerror.New(pgerror.WrongObjectType, "op ANY/ALL (array) requires operator to yield boolean").At(pos)
 	}
-	return &expr.QuantifiedSubquery{X: x, Sub: sub, Cond: cond, All: all, Op: op}, nil
+	return &expr.QuantifiedSubquery{X: x, Sub: sub, Cond: cond, All: all, Op: b.quantified(op)}, nil
 }
 
 // quantifiedArray binds X op ANY|ALL (array).
@@ -252,8 +254,12 @@ func (sc *scope) quantifiedArray(e *ast.Quantified) (expr.Scalar, error) {
 		if elem.OID == types.OIDVarchar {
 			elem = types.TText
 		}
-		if _, err := builtin.ResolveOperator(e.Op, x.Type(), elem); err != nil { // Or of the type that the operator has there.
-			if o, err := builtin.ResolveOperator(e.Op, x.Type(), types.TUnknown); err == nil {
+		name, err := b.operatorName(quantifiedOp(e), pos)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := name.Resolve(x.Type(), elem); err != nil { // Or of the type that the operator has there.
+			if o, err := name.Resolve(x.Type(), types.TUnknown); err == nil {
 				elem = o.Args[1]
 			}
 		}
@@ -270,7 +276,18 @@ func (sc *scope) quantifiedArray(e *ast.Quantified) (expr.Scalar, error) {
 			return nil, err
 		}
 	}
-	return b.quantifyArray(x, arr, e.Op, e.All, pos)
+	b.writing = true
+	y, err := b.quantifyArray(x, arr, quantifiedOp(e), e.All, pos)
+	b.writing, e.Operator = false, b.userOperator
+	return y, err
+}
+
+// quantifiedOp returns the operator before ANY or ALL as operatorName takes it.
+func quantifiedOp(e *ast.Quantified) string {
+	if e.Qualified {
+		return systemOperator(e.Op)
+	}
+	return e.Op
 }
 
 // quantifyArray makes X op ANY|ALL (array).
@@ -283,5 +300,5 @@ func (b *binder) quantifyArray(x, arr expr.Scalar, op string, all bool, pos int)
 	if cond.Type().OID != types.OIDBool {
 		return nil, pgerror.New(pgerror.WrongObjectType, "op ANY/ALL (array) requires operator to yield boolean").At(pos)
 	}
-	return &expr.Quantified{X: x, Array: arr, Cond: cond, All: all, Op: op}, nil
+	return &expr.Quantified{X: x, Array: arr, Cond: cond, All: all, Op: b.quantified(op)}, nil
 }

@@ -67,7 +67,7 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 	b.declareParams()
 	p := &physical{b: b}
 	plan := &Plan{SchemaVersion: r.Version(), SearchPath: catalog.Path(r), ObjectsVersion: r.Grants().ObjectsVersion, RoutinesVersion: r.Routines().Version(),
-		TextSearchVersion: r.TextSearch().Version(), Collations: r.Collations()}
+		TextSearchVersion: r.TextSearch().Version(), Collations: r.Collations(), Operations: r.Operations()}
 	outer := b.rowScope()
 	var err error
 	switch s := stmt.(type) {

@@ -234,6 +234,7 @@ func (m *memCatalog) Extensions() *catalog.Extensions { return catalog.NewExtens
 func (m *memCatalog) Routines() *catalog.Routines     { return catalog.NewRoutines() }
 func (m *memCatalog) TextSearch() *catalog.TextSearch { return new(catalog.TextSearch) }
 func (m *memCatalog) Collations() *catalog.Collations { return &catalog.Collations{} }
+func (m *memCatalog) Operations() *catalog.Operations { return &catalog.Operations{} }
 func (m *memCatalog) Grants() *catalog.Grants         { return catalog.NewGrants() }
 
 func (m *memCatalog) Schemas(context.Context) ([]string, error) { return []string{"public"}, nil }

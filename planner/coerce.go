@@ -65,15 +65,18 @@ func (b *binder) cast(e expr.Scalar, given, t types.Type, how castContext, pos i
 	if rec, ok := expr.Unlabel(e).(*expr.Record); ok && rec.Typ.OID == types.OIDRecord && t.IsComposite() {
 		return b.recordAs(rec, t, how, pos)
 	}
-	c, ok := builtin.FindCast(e.Type(), t, how)
+	c, ok := b.casts().Find(e.Type(), t, how)
 	if !ok {
 		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", builtin.TypeName(given), builtin.TypeName(t)).At(pos)
+	}
+	if m := c.Match(); m != nil && b.notes == nil {
+		return b.castByRoutine(e, t, c, m, how, pos)
 	}
 	return b.newCast(e, t, c, how), nil
 }
 
 func (b *binder) newCast(e expr.Scalar, t types.Type, c *builtin.Cast, how castContext) expr.Scalar {
-	b.needFunction(c)
+	b.needCast(c)
 	x := &expr.Cast{X: e, Typ: withCollationOf(t, e), Fn: c, Implicit: how != castExplicit}
 	if c.NoOp() {
 		x.Fn = nil
@@ -89,7 +92,7 @@ func (b *binder) applyMod(e expr.Scalar, t types.Type, how castContext, pos int)
 	if isNullConst(e) && b.notes == nil {
 		return expr.NewNull(t), nil
 	}
-	c, ok := builtin.FindCast(e.Type(), t, how)
+	c, ok := b.casts().Find(e.Type(), t, how)
 	if !ok {
 		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", e.Type(), t).At(pos)
 	}
@@ -267,14 +270,14 @@ func widens(from, to types.OID) bool {
 
 // commonType is the type to which values of the given types are brought; context names the
 // construct for errors, pos the places of the values.
-func commonType(ts []types.Type, pos []int, context string) (types.Type, error) {
-	t, err := builtin.CommonTypeIn(context, ts)
+func (b *binder) commonType(ts []types.Type, pos []int, context string) (types.Type, error) {
+	t, err := b.casts().CommonTypeIn(context, ts)
 	if err == nil || len(pos) == 0 {
 		return t, err
 	}
 	// PostgreSQL points at the first value whose type differs from the previous ones.
 	for n := 2; n <= len(ts); n++ {
-		if _, e := builtin.CommonTypeIn(context, ts[:n]); e != nil {
+		if _, e := b.casts().CommonTypeIn(context, ts[:n]); e != nil {
 			return t, at(err, pos[n-1])
 		}
 	}
@@ -293,7 +296,7 @@ func (b *binder) unify(es []expr.Scalar, pos []int, context string) (types.Type,
 	if context == "VALUES" && allUnknown(ts) {
 		return types.TUnknown, nil // the context of the list decides
 	}
-	t, err := commonType(ts, pos, context)
+	t, err := b.commonType(ts, pos, context)
 	if err != nil {
 		return types.Type{}, err
 	}
@@ -334,21 +337,35 @@ func (b *binder) operator(op string, l, r expr.Scalar, pos int) (expr.Scalar, er
 
 // plainOperator is operator for arguments of the default collation.
 func (b *binder) plainOperator(op string, l, r expr.Scalar, pos int) (expr.Scalar, error) {
+	writing := b.writing
+	b.writing = false // Of the operators in what is inlined.
+	x, user, err := b.findOperator(op, l, r, pos, writing)
+	b.userOperator = user
+	return x, err
+}
+
+// findOperator is plainOperator. user is the OID of the operator if it is one of a user; writing: the statement writes it.
+func (b *binder) findOperator(op string, l, r expr.Scalar, pos int, writing bool) (x expr.Scalar, user uint32, err error) {
 	given := [2]types.Type{l.Type(), r.Type()} // for errors: domains by their names
 	l, r = undomain(l), undomain(r)
-	from, op, err := b.operatorSources(op, pos)
+	name, err := b.operatorName(op, pos)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if from&builtin.System != 0 && b.notes == nil {
+	op = name.Symbol
+	if name.From&builtin.System != 0 && name.User == nil && b.notes == nil && !(name.Casts != nil && ofUser(l, r)) {
 		b.needOperator(op, l.Type(), r.Type())
 		if x, err := b.commonOperator(op, l, r, pos); x != nil || err != nil {
-			return x, err
+			return x, 0, err
 		}
 	}
-	fn, err := from.ResolveOperator(op, given[0], given[1])
+	fn, err := name.Resolve(given[0], given[1])
 	if err != nil {
-		return nil, at(err, pos)
+		return nil, 0, at(err, pos)
+	}
+	if fn.Operator != nil {
+		x, err = b.callOperator(fn, []expr.Scalar{l, r}, pos, writing)
+		return x, uint32(fn.Operator.OID), err
 	}
 	b.useExtension(fn.Use())
 	cmp := expr.ParseCmpOp(op)
@@ -358,12 +375,12 @@ func (b *binder) plainOperator(op string, l, r expr.Scalar, pos int) (expr.Scala
 	}
 	args := []expr.Scalar{l, r}
 	if err := b.coerceArgs(fn, args, pos); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if fails || b.notes != nil {
-		return &expr.Call{Fn: fn, Args: args}, nil
+		return &expr.Call{Fn: fn, Args: args}, 0, nil
 	}
-	return expr.NewCall(fn, args), nil
+	return expr.NewCall(fn, args), 0, nil
 }
 
 // commonOperator makes the comparisons that nearly every statement has without a search.
@@ -440,17 +457,27 @@ func posOf(e expr.Scalar, pos int) int {
 func (b *binder) prefixOperator(op string, x expr.Scalar, pos int) (expr.Scalar, error) {
 	given := x.Type()
 	x = undomain(x)
-	from, op, err := b.operatorSources(op, pos)
+	name, err := b.operatorName(op, pos)
 	if err != nil {
 		return nil, err
 	}
-	fn, err := from.ResolveOperator(op, types.Type{}, given)
+	fn, err := name.Resolve(types.Type{}, given)
 	if err != nil {
 		return nil, at(err, pos)
 	}
+	if fn.Operator != nil {
+		call, err := b.callOperator(fn, []expr.Scalar{x}, pos, true)
+		b.userOperator = uint32(fn.Operator.OID)
+		if err != nil {
+			return nil, err
+		}
+		return collated(call, pos, x)
+	}
 	b.needFunction(fn)
 	args := []expr.Scalar{x}
-	if err := b.coerceArgs(fn, args, pos); err != nil {
+	err = b.coerceArgs(fn, args, pos)
+	b.userOperator = 0
+	if err != nil {
 		return nil, err
 	}
 	return collated(expr.NewCall(fn, args), pos, args...)

@@ -365,8 +365,16 @@ func isOperatorName(name string) bool {
 // call writes an operator or a function.
 func (w *ruleText) call(c *expr.Call) {
 	name := c.Fn.Name
+	if op := c.Fn.Operator; op != nil {
+		name = op.Name
+		if !bareOperator(w.r, name, c.Fn.Args, op.OID) {
+			name = op.Qualified()
+		}
+	} else if len(w.r.Operations().Named(name)) > 0 && !bareOperator(w.r, name, c.Fn.Args, 0) {
+		name = systemOperator(name)
+	}
 	switch {
-	case !isOperatorName(name):
+	case c.Fn.Operator == nil && !isOperatorName(name) && c.Fn.Name == name:
 		e, _ := w.notes.forms[c].e.(*ast.Call)
 		if e == nil {
 			w.str(keyword.QuoteIdent(name) + "(")

@@ -134,7 +134,7 @@ func (p *physical) partitionKeyOver(t *catalog.TableDescriptor, scan *scanRel, c
 	for i := range t.Partitioning.Keys {
 		c := t.ColumnByID(t.Partitioning.Keys[i].ColumnID)
 		if c.Expr == nil {
-			keys[i] = p.compile(p.b.column(scan.cols[scan.table.InheritedColumn(c)], 0), cols)
+			keys[i] = p.compile(p.hashed(t, i, p.b.column(scan.cols[scan.table.InheritedColumn(c)], 0)), cols)
 			continue
 		}
 		x, err := p.b.catalogExpr(c.Expr.SQL, scan, func(sc *scope, e ast.Expr) (expr.Scalar, error) {
@@ -149,9 +149,24 @@ func (p *physical) partitionKeyOver(t *catalog.TableDescriptor, scan *scanRel, c
 			p.fail(err)
 			return keys
 		}
-		keys[i] = p.compile(x, cols)
+		keys[i] = p.compile(p.hashed(t, i, x), cols)
 	}
 	return keys
+}
+
+// hashed returns the hash of a column of a partition key, x, if an operator class of a user hashes it, else x.
+func (p *physical) hashed(t *catalog.TableDescriptor, key int, x expr.Scalar) expr.Scalar {
+	if !partition.Hashed(t, key) {
+		return x
+	}
+	seed := &expr.Const{Value: types.Int(partition.Seed), Typ: types.TInt8}
+	h, err := p.b.callSupport(p.b.r.Operations().HashFunction(types.OID(t.Partitioning.Keys[key].OpClassID)), []expr.Scalar{x, seed})
+	if err != nil {
+		p.fail(err)
+		return x
+	}
+	whenNull := expr.When{Cond: &expr.IsNull{X: expr.Clone(x)}, Then: expr.NewNull(types.TInt8)}
+	return &expr.Case{Whens: []expr.When{whenNull}, Else: h, Typ: types.TInt8}
 }
 
 // Routes finds the partition of a row of a partitioned table.

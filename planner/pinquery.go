@@ -13,13 +13,13 @@ import (
 )
 
 // PinQuery fixes what the query of a view means, whatever columns the tables get later: stars in select lists are replaced by the columns that they
-// stand for, NATURAL by USING, and names of columns are qualified. The relations in it must be qualified. Errors are those of binding it.
+// stand for, NATURAL by USING, and names of columns and of users' operators are qualified. The relations in it must be qualified. Errors are those of binding it.
 func PinQuery(ctx context.Context, q *ast.Query, r catalog.Resolver, env *builtin.Env) error {
 	b := &binder{ctx: ctx, r: r, env: env, noSlots: true, shallow: true, notes: newBindNotes(), stars: map[ast.Expr][]ast.SelectItem{}}
 	if _, err := b.bindQuery(q, nil, true); err != nil {
 		return err
 	}
-	ast.InspectQuery(q, ast.Visitor{List: b.spellStars})
+	ast.InspectQuery(q, ast.Visitor{List: b.spellStars, Expr: func(e ast.Expr) { PinOperator(e, r) }})
 	for join, names := range b.notes.using {
 		if !join.Natural {
 			continue

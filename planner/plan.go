@@ -68,6 +68,8 @@ type Plan struct {
 	TextSearchVersion uint64
 	// Collations are those of the resolver: the plan is valid while the same names find the same ones.
 	Collations *catalog.Collations
+	// Operations are the operators and casts of the resolver: the plan is valid while they are the same.
+	Operations *catalog.Operations
 	// CallsRoutines: routines of users are called when the plan is executed, which may read and write anything.
 	CallsRoutines bool
 	// Procedure is what CALL does; nil for another statement. The plan has no rows then: the session executes it.

@@ -22,6 +22,7 @@ type Need struct {
 	Schema   string
 	Function string                     // the signature of a function whose privileges have been changed, "" for another need
 	Routine  *catalog.RoutineDescriptor // of a user; nil for another need
+	Behind   bool                       // Routine is not named: an operator or a cast calls it
 	Pos      int
 	// As is the role whose privileges count: that of the owner of the view which names the relation; 0: whoever runs the statement.
 	As uint32
@@ -63,8 +64,14 @@ type function interface {
 
 // useExtension records that the plan depends on what an extension has; the zero Use is nothing.
 func (b *binder) useExtension(use builtin.Use) {
-	if use.Routine != nil && b.env != nil && b.env.ObjectUsed != nil {
+	if (use.Routine != nil || use.Operator != 0 || use.Cast != 0) && b.env != nil && b.env.ObjectUsed != nil {
 		b.env.ObjectUsed(use)
+	}
+	switch {
+	case use.Operator != 0:
+		b.usedOperators = append(b.usedOperators, use.Operator)
+	case use.Cast != 0:
+		b.usedCasts = append(b.usedCasts, use.Cast)
 	}
 	if use.Extension == "" {
 		return
@@ -75,21 +82,6 @@ func (b *binder) useExtension(use builtin.Use) {
 	if b.env != nil && b.env.ExtensionUsed != nil {
 		b.env.ExtensionUsed(use)
 	}
-}
-
-// operatorSources returns where an operator may come from, and its symbol, without the schema that may be written with it.
-func (b *binder) operatorSources(op string, pos int) (builtin.Sources, string, error) {
-	qualified, ok := strings.CutPrefix(op, "OPERATOR(")
-	if !ok {
-		return b.sources(), op, nil
-	}
-	for _, schema := range b.r.Extensions().All() {
-		if symbol, ok := strings.CutPrefix(qualified, ast.QuoteIdent(schema.Schema)+"."); ok {
-			b.needSchema(ast.TableName{Pos: ast.Pos(pos), Schema: schema.Schema})
-			return b.r.Extensions().In(schema.Schema), strings.TrimSuffix(symbol, ")"), nil
-		}
-	}
-	return builtin.System, op, nil // There is no operator of this name.
 }
 
 // needFunction adds the use of a function, by its signature. Only functions whose privileges somebody has changed are listed: all roles

@@ -423,7 +423,7 @@ func BuildVisible(ctx context.Context, t *catalog.TableDescriptor, r catalog.Res
 	found := b.newColumn("visible", types.TBool)
 	q := &query{cols: []outCol{{id: found, name: "visible"}}}
 	q.root = &projectRel{input: &filterRel{input: &valuesRel{rows: [][]expr.Scalar{{}}}, conds: conds}, items: []projection{{id: found, e: expr.NewBool(true)}}}
-	plan, p := &Plan{SchemaVersion: r.Version(), SearchPath: catalog.Path(r), Collations: r.Collations()}, &physical{b: b}
+	plan, p := &Plan{SchemaVersion: r.Version(), SearchPath: catalog.Path(r), Collations: r.Collations(), Operations: r.Operations()}, &physical{b: b}
 	if err := p.finishQuery(plan, q); err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (sc *scope) sampleArgument(e ast.Expr, t types.Type, clause string) (expr.S
 	}
 	from := x.Type()
 	if from.OID != types.OIDUnknown && from.OID != t.OID {
-		if _, ok := builtin.FindCast(from.Underlying(), t, castAssignment); !ok {
+		if _, ok := sc.b.casts().Find(from.Underlying(), t, castAssignment); !ok {
 			return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type %s, not type %s", clause, builtin.TypeName(t), builtin.TypeName(from)).At(startOf(e))
 		}
 	}

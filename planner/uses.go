@@ -108,9 +108,15 @@ func (u *uses) collect() []catalog.ObjectUse {
 		}
 	}
 	for _, n := range u.b.needs {
-		if n.Routine != nil {
+		if n.Routine != nil && !n.Behind {
 			u.add(catalog.ObjectUse{Kind: catalog.UsedRoutine, ID: uint32(n.Routine.ID)})
 		}
+	}
+	for _, oid := range u.b.usedOperators {
+		u.add(catalog.ObjectUse{Kind: catalog.UsedOperator, ID: uint32(oid)})
+	}
+	for _, oid := range u.b.usedCasts {
+		u.add(catalog.ObjectUse{Kind: catalog.UsedCast, ID: uint32(oid)})
 	}
 	slices.SortFunc(u.all, catalog.CompareUses)
 	return u.all

@@ -120,7 +120,7 @@ func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same fun
 	if c.RoutinesVersion != r.Routines().Version() || c.TextSearchVersion != r.TextSearch().Version() {
 		return false, nil
 	}
-	if !c.Collations.Same(r.Collations()) {
+	if !c.Collations.Same(r.Collations()) || !c.Operations.Same(r.Operations()) {
 		return false, nil
 	}
 	if c.Role != 0 && c.Roles != r.Roles() {

@@ -15,7 +15,7 @@ func (p *parser) lacking(pos ast.Pos, verb string) {
 	next := p.peek(1).kw
 	if word == kw.Type || word == kw.Domain || word == kw.Role || word == kw.Group || word == kw.User && next != kw.Mapping ||
 		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By || word == kw.Policy || word == kw.Extension || word == kw.Database || word == kw.Collation ||
-		word == kw.Function || word == kw.Procedure || word == kw.Routine || word == kw.Aggregate ||
+		word == kw.Function || word == kw.Operator || word == kw.Cast || word == kw.Procedure || word == kw.Routine || word == kw.Aggregate ||
 		word == kw.Text && next == kw.Search || word == kw.Trigger || word == kw.Constraint && next == kw.Trigger || word == kw.Materialized && next == kw.View {
 		return
 	}
@@ -314,9 +314,6 @@ func (p *parser) defValue() *ast.DefValue {
 
 // dropObjects reads DROP of the objects that percodb does not have.
 func (p *parser) dropObjects(pos ast.Pos) ast.Statement {
-	if p.isWord(kw.Cast) || p.isWord(kw.Operator) && p.peek(1).kw != kw.Class && p.peek(1).kw != kw.Family {
-		p.lacking(pos, "DROP")
-	}
 	if p.acceptWords(kw.Owned, kw.By) {
 		st := &ast.OwnedBy{Pos: pos, Roles: p.roles()}
 		st.Cascade = p.cascade()

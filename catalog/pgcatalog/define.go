@@ -56,6 +56,7 @@ func (p *printer) indexDefinition(t *catalog.TableDescriptor, ix *catalog.IndexD
 		if c.OpClass != "" {
 			b.WriteString(" " + keyword.QuoteIdent(c.OpClass))
 		}
+		b.WriteString(userClass(p.r, c))
 		// The direction's own default is not said: NULLS LAST of ASC, NULLS FIRST of DESC.
 		switch {
 		case c.Desc && c.NullsFirst:
@@ -183,6 +184,9 @@ func (p *printer) indexPredicate(t *catalog.TableDescriptor, ix *catalog.IndexDe
 
 // classOf is the operator class of a key.
 func classOf(c *catalog.IndexColumn, t types.Type) int64 {
+	if c.OpClassID != 0 {
+		return int64(c.OpClassID)
+	}
 	if c.OpClass != "" {
 		rows := pgdata.OpClasses()
 		for i, id := range rows.OIDs {

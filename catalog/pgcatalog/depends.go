@@ -62,7 +62,7 @@ func dependRows(s *scan) error {
 		return err
 	}
 	d := &dependencies{scan: s, seen: map[dependency]bool{}}
-	for _, each := range []func() error{d.types, d.routines, d.textSearch, d.collations} {
+	for _, each := range []func() error{d.types, d.routines, d.textSearch, d.collations, d.operations} {
 		if err := each(); err != nil {
 			return err
 		}
@@ -122,7 +122,8 @@ func (d *dependencies) uses(view *catalog.TableDescriptor, e catalog.StoredExpr)
 		return nil, err
 	}
 	classes := map[catalog.UsedKind]int{catalog.UsedRelation: classPgClass, catalog.UsedRoutine: classPgProc, catalog.UsedType: classPgType,
-		catalog.UsedConfiguration: classPgTSConfig, catalog.UsedDictionary: classPgTSDict, catalog.UsedCollation: classPgCollation}
+		catalog.UsedConfiguration: classPgTSConfig, catalog.UsedDictionary: classPgTSDict, catalog.UsedCollation: classPgCollation,
+		catalog.UsedOperator: classPgOperator, catalog.UsedCast: classPgCast}
 	var out []object
 	for _, u := range all {
 		part := func(other catalog.ObjectUse) bool {

@@ -40,6 +40,10 @@ func (o *Objects) Describe(class, object types.OID, column int) (string, bool) {
 	case classPgOperator:
 		kind = "operator "
 		name, ok = o.RoutineName(types.OIDRegoperator, object)
+	case classPgCast:
+		return o.describeCast(object)
+	case classPgOpclass, classPgOpfamily:
+		return o.describeClass(class, object)
 	case classPgAuthid:
 		kind = "role "
 		name, ok = o.RoleName(object)

@@ -326,6 +326,9 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 	if d := o.userRoutine(id); d != nil && (class == "" || class == "pg_proc") {
 		return d.Comment, d.Comment != ""
 	}
+	if comment, ok := o.operationComment(id, class); ok {
+		return comment, comment != ""
+	}
 	if comment, ok := o.userTextSearchComment(id, class); ok {
 		return comment, comment != ""
 	}

@@ -89,6 +89,7 @@ func (o *Objects) PartitionKeyDefinition(id types.OID) (string, bool) {
 		if k.OpClass != "" {
 			keys[i] += " " + k.OpClass
 		}
+		keys[i] += userClass(r, k)
 	}
 	return t.Partitioning.Strategy.String() + " (" + strings.Join(keys, ", ") + ")", true
 }

@@ -69,6 +69,7 @@ func (f *fixed) Extensions() *catalog.Extensions { return catalog.NewExtensions(
 func (f *fixed) Routines() *catalog.Routines     { return catalog.NewRoutines() }
 func (f *fixed) TextSearch() *catalog.TextSearch { return new(catalog.TextSearch) }
 func (f *fixed) Collations() *catalog.Collations { return &catalog.Collations{} }
+func (f *fixed) Operations() *catalog.Operations { return &catalog.Operations{} }
 func (f *fixed) Grants() *catalog.Grants         { return catalog.NewGrants() }
 func (f *fixed) SchemaOID(name string) uint32 {
 	return map[string]uint32{catalog.PublicSchema: 2200, catalog.SystemSchema: 11, catalog.InformationSchema: 13183, "other": 20000}[name]

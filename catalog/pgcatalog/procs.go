@@ -142,12 +142,6 @@ func (s *scan) functionACL(signature string, standard acl.List) acl.List {
 	return nil
 }
 
-func operatorRows(s *scan) error {
-	return s.dataRows(pgdata.Operators()).each(builtin.OperatorRows(), col{"oprnamespace", s.systemSchema()}, col{"oprowner", num(ownerOID)})
-}
-
-func castRows(s *scan) error { return s.dataRows(pgdata.Casts()).each(builtin.CastRows()) }
-
 func aggregateRows(s *scan) error {
 	var rows []int
 	for row, id := range pgdata.Aggregates().OIDs {
@@ -160,17 +154,6 @@ func aggregateRows(s *scan) error {
 	}
 	return s.userAggregateRows()
 }
-
-func opclassRows(s *scan) error {
-	return s.dataRows(pgdata.OpClasses()).all(col{"opcnamespace", s.systemSchema()}, col{"opcowner", num(ownerOID)})
-}
-
-func opfamilyRows(s *scan) error {
-	return s.dataRows(pgdata.OpFamilies()).all(col{"opfnamespace", s.systemSchema()}, col{"opfowner", num(ownerOID)})
-}
-
-func amopRows(s *scan) error   { return s.dataRows(pgdata.AmOps()).each(builtin.AmOpRows()) }
-func amprocRows(s *scan) error { return s.dataRows(pgdata.AmProcs()).all() }
 
 // builtinDescriptions calls f with the comments on functions, operators and types.
 func builtinDescriptions(f func(class, object uint32, comment string) error) error {

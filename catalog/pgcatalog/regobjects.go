@@ -36,13 +36,16 @@ func (o *Objects) RoutineName(t, id types.OID) (string, bool) {
 	}
 	row, ok := pgdata.Operators().ByOID(uint32(id))
 	if !ok || !builtin.OperatorShown(row) {
-		return "", false
+		return o.userOperatorName(id, t == types.OIDRegoperator)
 	}
 	name := pgdata.Operators().Value(row, "oprname")
+	if visible, _ := o.OperatorVisible(id); !visible {
+		name = catalog.SystemSchema + "." + name
+	}
 	if t == types.OIDRegoperator {
 		return name + "(" + operandName(row, "oprleft") + "," + operandName(row, "oprright") + ")", true
 	}
-	if len(operatorsNamed(name)) > 1 {
+	if found, err := o.operatorOIDs("", name); err == nil && len(found) > 1 {
 		name = catalog.SystemSchema + "." + name
 	}
 	return name, true
@@ -209,15 +212,15 @@ func (o *Objects) operatorOID(text string) (types.OID, error) {
 	if err != nil {
 		return 0, err
 	}
-	var rows []int
-	if schema == "" || schema == catalog.SystemSchema {
-		rows = operatorsNamed(name)
+	found, err := o.operatorOIDs(schema, name)
+	if err != nil {
+		return 0, err
 	}
-	switch len(rows) {
+	switch len(found) {
 	case 0:
-		return 0, pgerror.New(pgerror.UndefinedFunction, "operator does not exist: %s", text)
+		return 0, errNoOperator(text)
 	case 1:
-		return types.OID(pgdata.Operators().OIDs[rows[0]]), nil
+		return found[0], nil
 	}
 	return 0, pgerror.New(pgerror.AmbiguousFunction, "more than one operator named %s", text)
 }
@@ -257,15 +260,10 @@ func (o *Objects) operatorWithTypes(text string) (types.OID, error) {
 	if err != nil {
 		return 0, err
 	}
-	if schema == "" || schema == catalog.SystemSchema {
-		for _, row := range operatorsNamed(name) {
-			t := pgdata.Operators()
-			if types.OID(t.Number(row, "oprleft")) == args[0].OID && types.OID(t.Number(row, "oprright")) == args[1].OID {
-				return types.OID(t.OIDs[row]), nil
-			}
-		}
+	if id := o.findOperator(schema, name, args[0], args[1]); id != 0 {
+		return id, nil
 	}
-	return 0, pgerror.New(pgerror.UndefinedFunction, "operator does not exist: %s", text)
+	return 0, errNoOperator(text)
 }
 
 // nameAndTypes divides "name(types)".

@@ -549,6 +549,9 @@ func descriptionRows(s *scan) error {
 			return err
 		}
 	}
+	if err := operationComments(s.Resolver, describe); err != nil {
+		return err
+	}
 	for _, d := range s.Routines().All() {
 		if err := describe(uint32(d.ID), classPgProc, 0, d.Comment); err != nil {
 			return err

@@ -69,13 +69,16 @@ type (
 		Op string
 		// Qualified: written OPERATOR(pg_catalog.Op). An operator of another schema has that form as its Op.
 		Qualified bool
-		X         Expr
+		// Operator is the OID of the operator of a user that binding has found; 0: it is none.
+		Operator uint32
+		X        Expr
 	}
 	// Binary is an infix operator, AND and OR included: "+", "||", "AND", "LIKE" is Like below.
 	Binary struct {
 		Pos
 		Op        string
-		Qualified bool // as of Unary
+		Qualified bool   // as of Unary
+		Operator  uint32 // as of Unary
 		L, R      Expr
 	}
 	// Like is X [NOT] LIKE|ILIKE|SIMILAR TO Pattern [ESCAPE Escape].
@@ -124,7 +127,8 @@ type (
 		Pos
 		X         Expr
 		Op        string
-		Qualified bool // as of Unary
+		Qualified bool   // as of Unary
+		Operator  uint32 // as of Unary
 		All       bool
 		Query     *Query
 		Array     Expr

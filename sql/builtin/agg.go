@@ -143,7 +143,7 @@ func (f FuncName) resolveAggregate(all []aggOverload, args []types.Type) (*Aggre
 func pick(name string, candidates []*Overload, args []types.Type) (*Overload, error) {
 	chosen, ambiguous := findExact(candidates, args), false
 	if chosen == nil {
-		chosen, ambiguous = choose(candidates, args)
+		chosen, ambiguous = choose(nil, candidates, args)
 	}
 	switch {
 	case ambiguous:

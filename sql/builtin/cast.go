@@ -44,6 +44,9 @@ type Cast struct {
 	fixed Volatility // of castFunc, if it is declared
 
 	binary bool // castFunc only because datums differ
+
+	user *UserCast    // nil: PostgreSQL's own
+	call *RoutineCall // of a cast by a routine of a user
 }
 
 // castMethods is PostgreSQL's pg_cast for percodb's types: "from to" is followed by the context (i
@@ -165,9 +168,14 @@ func namedLikeType(key castKey) bool {
 // FindCast returns the cast between two types that the context allows. Casting a type to itself
 // applies the modifier.
 func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
+	return (*Casts)(nil).Find(from, to, context)
+}
+
+// Find is FindCast with the casts that users have defined.
+func (s *Casts) Find(from, to types.Type, context CastContext) (*Cast, bool) {
 	c := &Cast{From: from, To: to, Context: context}
 	if to.IsDomain() && from.OID != to.OID {
-		inner, ok := FindCast(from, to.Underlying(), context)
+		inner, ok := s.Find(from, to.Underlying(), context)
 		c.kind, c.inner = castDomain, inner
 		return c, ok
 	}
@@ -182,7 +190,13 @@ func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 		return nil, false
 	}
 	if from.IsDomain() {
-		return FindCast(from.Underlying(), to, context)
+		return s.Find(from.Underlying(), to, context)
+	}
+	if u := s.lookup(from.OID, to.OID); u != nil {
+		if u.Context > context {
+			return nil, false
+		}
+		return c, c.byUser(u)
 	}
 	if e, ok := castTable()[castKey{from.OID, to.OID}]; ok {
 		if e.context > context {
@@ -207,7 +221,7 @@ func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 	}
 	fromElem, toElem := from.Elem(), to.Elem()
 	if fromElem.Valid() && toElem.Valid() && !to.IsVector() {
-		elem, ok := FindCast(fromElem, toElem, context)
+		elem, ok := s.Find(fromElem, toElem, context)
 		c.kind, c.inner = castArray, elem
 		return c, ok
 	}

@@ -37,6 +37,8 @@ type Env struct {
 	ExtensionUsed func(Use)
 	// ObjectUsed is told of each routine and text search object of a user; no call is inlined then. nil: nobody is.
 	ObjectUsed func(Use)
+	// ImplicitOperator is told of each operator of a user that a construct like IN or BETWEEN has found, which cannot be stored; nil: nobody is.
+	ImplicitOperator func(*Operator)
 
 	counted, pinned  int64
 	steps, stepLimit int
@@ -145,6 +147,9 @@ type Catalog interface {
 	TypeVisible(t types.OID) (visible, ok bool)
 	// TextSearchVisible implements pg_ts_config_is_visible and pg_ts_dict_is_visible, by the type regconfig or regdictionary.
 	TextSearchVisible(t, object types.OID) (visible, ok bool)
+	// OperatorVisible implements pg_operator_is_visible, OperatorClassVisible pg_opclass_is_visible and pg_opfamily_is_visible.
+	OperatorVisible(operator types.OID) (visible, ok bool)
+	OperatorClassVisible(class types.OID, family bool) (visible, ok bool)
 	// CollationVisible implements pg_collation_is_visible.
 	CollationVisible(collation types.OID) (visible, ok bool)
 	// CollationVersion implements pg_collation_actual_version: that of the rules in the program, "" for none.

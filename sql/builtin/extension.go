@@ -136,6 +136,8 @@ type FuncName struct {
 	From   Sources
 	// User are the routines of users with the name, those of schemas that are searched before others first.
 	User []UserRoutine
+	// Casts are those that users have defined, nil for none.
+	Casts *Casts
 }
 
 // UserRoutine is a routine of a user that a name may mean.
@@ -223,6 +225,10 @@ type Use struct {
 	Kind, Name string   // as messages about dependencies have them: "function", "f(text,integer)"
 	Routine    *Routine // of a user
 	TextSearch uint32   // the OID of a text search object of a user
+	// Operator and Cast are the OIDs of an operator and a cast of a user.
+	Operator, Cast types.OID
+	// From and To are the types of a conversion through the text form, for which nobody has defined a cast.
+	From, To types.OID
 }
 
 // Use returns what the overload is of an extension; the zero Use if it is of none.
@@ -252,8 +258,8 @@ func (a *Aggregate) Use() Use { return a.declared.Use() }
 // Use returns the zero Use: extensions have no window functions.
 func (f *WindowFunc) Use() Use { return Use{} }
 
-// Use returns the zero Use: who uses a cast uses the extension's type.
-func (c *Cast) Use() Use { return Use{} }
+// Use returns the cast of a user, else the zero Use: who uses a cast of an extension uses its type.
+func (c *Cast) Use() Use { return Use{Cast: c.User()} }
 
 // TypeUse returns what a type, or the type of an array's elements, is of an extension; the zero Use if it is of none.
 func TypeUse(t types.Type) Use {

@@ -60,16 +60,18 @@ func procFuncs() []decl {
 			return types.Text(list[n-1].Default), nil
 		}},
 	)
-	for name, t := range map[string]func() *pgdata.Table{
-		"operator": pgdata.Operators, "opclass": pgdata.OpClasses, "opfamily": pgdata.OpFamilies,
+	for name, is := range map[string]func(Catalog, types.OID) (visible, ok bool){
+		"operator": Catalog.OperatorVisible,
+		"opclass":  func(c Catalog, id types.OID) (visible, ok bool) { return c.OperatorClassVisible(id, false) },
+		"opfamily": func(c Catalog, id types.OID) (visible, ok bool) { return c.OperatorClassVisible(id, true) },
 	} {
-		out = append(out, decl{sig: "pg_" + name + "_is_visible(oid) bool", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			row, ok := t().ByOID(uint32(oidArg(a[0])))
-			if !ok || name == "operator" && !OperatorShown(row) {
+		out = append(out, decl{sig: "pg_" + name + "_is_visible(oid) bool", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			visible, ok := is(c, oidArg(a[0]))
+			if !ok {
 				return types.Null, nil
 			}
-			return types.Bool(true), nil
-		}})
+			return types.Bool(visible), nil
+		})})
 	}
 	for _, t := range []types.Type{types.TRegproc, types.TRegprocedure, types.TRegoper, types.TRegoperator} {
 		name := t.Info().Name

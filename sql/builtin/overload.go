@@ -35,6 +35,9 @@ type Overload struct {
 	// Call is the call of a routine that a user has defined; nil: it is none.
 	Call *RoutineCall
 
+	// Operator is the operator of a user that the overload evaluates; nil: the call means the function, or an operator of PostgreSQL.
+	Operator *Operator
+
 	user     *Routine             // the declaration of such a routine
 	declared *Overload            // as declared, with polymorphic types
 	operator bool                 // an operator, which a function evaluates

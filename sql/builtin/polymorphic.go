@@ -166,11 +166,20 @@ func errNotArray(declared, actual types.Type) error {
 // implicitly. Untyped literals take the type of the others, or text if there are none. The modifier is kept if all
 // types are the same. context is the construct that the error (42804) names: "CASE", "UNION".
 func CommonTypeIn(context string, ts []types.Type) (types.Type, error) {
-	t, _, err := commonOf(context, ts)
+	return (*Casts)(nil).CommonTypeIn(context, ts)
+}
+
+// CommonTypeIn is the function CommonTypeIn with the casts that users have defined.
+func (s *Casts) CommonTypeIn(context string, ts []types.Type) (types.Type, error) {
+	t, _, err := s.commonOf(context, ts)
 	return t, err
 }
 
 func commonOf(context string, ts []types.Type) (t types.Type, known bool, err error) {
+	return (*Casts)(nil).commonOf(context, ts)
+}
+
+func (s *Casts) commonOf(context string, ts []types.Type) (t types.Type, known bool, err error) {
 	best := types.TUnknown
 	sameMod := true
 	if slices.ContainsFunc(ts, func(t types.Type) bool { return t != ts[0] }) {
@@ -191,7 +200,7 @@ func commonOf(context string, ts []types.Type) (t types.Type, known bool, err er
 			return types.Type{}, false, pgerror.New(pgerror.DatatypeMismatch, "%s types %s and %s cannot be matched",
 				context, TypeName(best), TypeName(t))
 		}
-		if !best.Preferred() && canCoerce(best, t) && !canCoerce(t, best) {
+		if !best.Preferred() && s.implicit(best, t) && !s.implicit(t, best) {
 			best = t
 		}
 	}
@@ -202,7 +211,7 @@ func commonOf(context string, ts []types.Type) (t types.Type, known bool, err er
 		context = "CASE/WHEN" // An ELSE, the first of the values, decides the type.
 	}
 	for _, t := range ts {
-		if !canCoerce(t, best) {
+		if !s.implicit(t, best) {
 			return types.Type{}, false, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s",
 				context, TypeName(t), TypeName(best))
 		}

@@ -85,6 +85,12 @@ func (c *Cast) Signature() string {
 	if c.inner != nil {
 		return c.inner.Signature()
 	}
+	if c.user != nil {
+		if c.user.System != nil {
+			return c.user.System.Signature()
+		}
+		return ""
+	}
 	row, ok := pgdata.Casts().Find(formatOID(c.From.Underlying().OID), formatOID(c.To.Underlying().OID))
 	if !ok {
 		return ""

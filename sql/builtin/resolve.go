@@ -54,7 +54,7 @@ func (f FuncName) Resolve(args []types.Type) (*Overload, error) {
 	}
 	ambiguous := false
 	if o == nil {
-		o, ambiguous = choose(candidates, args)
+		o, ambiguous = choose(f.Casts, candidates, args)
 	}
 	if ambiguous {
 		return nil, pgerror.New(pgerror.AmbiguousFunction, "function %s is not unique", CallSignature(f.String(), args)).
@@ -106,7 +106,7 @@ func (f FuncName) castCall(args []types.Type) *Overload {
 	if !to.Valid() || to.IsPolymorphic() || name == "any" {
 		return nil
 	}
-	c, ok := FindCast(args[0], to, Explicit)
+	c, ok := f.Casts.Find(args[0], to, Explicit)
 	if !ok || args[0].OID != types.OIDUnknown && !c.functional() || args[0].IsRow() && to.Category() == types.CategoryString {
 		return nil
 	}
@@ -143,18 +143,23 @@ func ResolveOperator(op string, l, r types.Type) (*Overload, error) {
 
 // ResolveOperator is the function ResolveOperator for the operators of the sources.
 func (s Sources) ResolveOperator(op string, l, r types.Type) (*Overload, error) {
-	if op == "!=" {
-		op = "<>"
+	return OperatorName{Symbol: op, From: s}.Resolve(l, r)
+}
+
+// Resolve finds the operator that the name means for operands; l is the zero Type for a prefix operator. Errors are those of ResolveOperator.
+func (n OperatorName) Resolve(l, r types.Type) (*Overload, error) {
+	if n.Symbol == "!=" {
+		n.Symbol = "<>"
 	}
 	args := []types.Type{l.Underlying(), r.Underlying()}
 	if !l.Valid() {
 		args = args[1:]
 	}
-	o, ambiguous := s.chosenOperator(op, args)
+	o, ambiguous := n.chosen(args, l, r)
 	if o != nil && !(l.Valid() && domainBesideRange(o, []types.Type{l, r})) {
 		return o.resolved(args)
 	}
-	signature := operatorSignature(op, l, r)
+	signature := operatorSignature(n.String(), l, r)
 	if ambiguous {
 		return nil, pgerror.New(pgerror.AmbiguousFunction, "operator is not unique: %s", signature).
 			WithHint("Could not choose a best candidate operator. You might need to add explicit type casts.")
@@ -213,7 +218,7 @@ func (s Sources) chosenOperator(op string, args []types.Type) (o *Overload, ambi
 		}
 	}
 	if o = exactOperator(candidates, args); o == nil {
-		o, ambiguous = choose(candidates, args)
+		o, ambiguous = choose(nil, candidates, args)
 	}
 	if common && o != nil {
 		operatorChoices.Store(key, o)
@@ -289,17 +294,17 @@ func expandVariadics(all []*Overload, n int) []*Overload {
 
 // choose applies PostgreSQL's rules to candidates that all take len(args) arguments. It returns nil and ambiguous if
 // more than one remains.
-func choose(candidates []*Overload, args []types.Type) (o *Overload, ambiguous bool) {
+func choose(casts *Casts, candidates []*Overload, args []types.Type) (o *Overload, ambiguous bool) {
 	given := args
 	args = underlying(args)
 	var matching []*Overload
 	for _, c := range candidates {
-		if canCoerceAll(args, c.Args) && !domainBesideRange(c, given) {
+		if canCoerceAll(casts, args, c.Args) && !domainBesideRange(c, given) {
 			matching = append(matching, c)
 		}
 	}
 	if len(matching) > 1 {
-		matching = bestCandidates(matching, args)
+		matching = bestCandidates(casts, matching, args)
 	}
 	switch len(matching) {
 	case 0:
@@ -311,7 +316,7 @@ func choose(candidates []*Overload, args []types.Type) (o *Overload, ambiguous b
 }
 
 // bestCandidates narrows the candidates step by step until one remains.
-func bestCandidates(cs []*Overload, args []types.Type) []*Overload {
+func bestCandidates(casts *Casts, cs []*Overload, args []types.Type) []*Overload {
 	cs = keepMost(cs, func(o *Overload) (n int) {
 		for i, t := range args {
 			if t.OID != types.OIDUnknown && o.Args[i].OID == t.OID {
@@ -346,7 +351,7 @@ func bestCandidates(cs []*Overload, args []types.Type) []*Overload {
 	if cs = narrowUnknowns(cs, args); len(cs) == 1 || unknowns == len(args) {
 		return cs
 	}
-	return assumeKnownType(cs, args)
+	return assumeKnownType(casts, cs, args)
 }
 
 func keepMost(cs []*Overload, score func(*Overload) int) []*Overload {
@@ -411,7 +416,7 @@ next:
 }
 
 // assumeKnownType gives literals the type that all other arguments have, if that resolves the call.
-func assumeKnownType(cs []*Overload, args []types.Type) []*Overload {
+func assumeKnownType(casts *Casts, cs []*Overload, args []types.Type) []*Overload {
 	known := types.Type{}
 	for _, t := range args {
 		switch {
@@ -428,7 +433,7 @@ func assumeKnownType(cs []*Overload, args []types.Type) []*Overload {
 	}
 	var out []*Overload
 	for _, o := range cs {
-		if canCoerceAll(same, o.Args) {
+		if canCoerceAll(casts, same, o.Args) {
 			out = append(out, o)
 		}
 	}
@@ -439,13 +444,13 @@ func assumeKnownType(cs []*Overload, args []types.Type) []*Overload {
 }
 
 // canCoerceAll reports whether arguments of the types from can be implicitly cast to a declaration's types to.
-func canCoerceAll(from, to []types.Type) bool {
+func canCoerceAll(casts *Casts, from, to []types.Type) bool {
 	generic := false
 	for i, t := range to {
 		switch {
 		case t.IsPolymorphic():
 			generic = true
-		case !canCoerce(from[i], t):
+		case !casts.implicit(from[i], t):
 			return false
 		}
 	}
@@ -456,15 +461,18 @@ func canCoerceAll(from, to []types.Type) bool {
 	return true
 }
 
-// canCoerce reports whether there is an implicit cast.
-func canCoerce(from, to types.Type) bool {
+// canCoerce reports whether there is an implicit cast of PostgreSQL's own.
+func canCoerce(from, to types.Type) bool { return (*Casts)(nil).implicit(from, to) }
+
+// implicit reports whether there is an implicit cast.
+func (s *Casts) implicit(from, to types.Type) bool {
 	if from.OID == to.OID || from.OID == types.OIDUnknown || to.OID == types.OIDAny {
 		return true
 	}
 	if from.OID == types.OIDRecord && to.IsComposite() {
 		return true // Whether the fields fit shows when the call is bound.
 	}
-	_, ok := FindCast(from, to, Implicit)
+	_, ok := s.Find(from, to, Implicit)
 	return ok
 }
 

@@ -225,7 +225,7 @@ func TestOperatorsFoundAgain(t *testing.T) {
 						}
 					}
 					if want = exactOperator(candidates, []types.Type{l, r}); want == nil {
-						want, _ = choose(candidates, []types.Type{l, r})
+						want, _ = choose(nil, candidates, []types.Type{l, r})
 					}
 					for range 2 {
 						if got, _ := s.chosenOperator(op, []types.Type{l, r}); got != want {

@@ -72,7 +72,7 @@ func (f FuncName) MatchRoutine(site CallSite) (*RoutineMatch, error) {
 		if len(site.Args) == 1 && f.castCall(site.Args) != nil {
 			return nil, nil
 		}
-		chosen, ambiguous = choose(list, site.Args)
+		chosen, ambiguous = choose(f.Casts, list, site.Args)
 	}
 	switch {
 	case ambiguous, chosen != nil && slices.Contains(unclear, chosen):

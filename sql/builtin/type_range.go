@@ -224,7 +224,7 @@ func ResolveConstructor(t types.Type, args []types.Type) (*Overload, error) {
 			rows[i] = o.Args[i] // if its fields fit
 		}
 	}
-	if len(o.Args) == len(args) && (t.IsMultirange() || len(args) > 0) && canCoerceAll(rows, o.Args) {
+	if len(o.Args) == len(args) && (t.IsMultirange() || len(args) > 0) && canCoerceAll(nil, rows, o.Args) {
 		return o, nil
 	}
 	if len(args) == 1 {

@@ -65,6 +65,26 @@ GRANT USAGE ON SCHEMA shop TO dump_reader;
 REVOKE ALL ON FUNCTION shop.label(int, text) FROM PUBLIC;
 ALTER DEFAULT PRIVILEGES IN SCHEMA shop GRANT SELECT ON TABLES TO dump_reader;
 
+CREATE FUNCTION shop.heavier(shop.state, shop.state) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 > $2';
+CREATE OPERATOR shop.>>> (FUNCTION = shop.heavier, LEFTARG = shop.state, RIGHTARG = shop.state, COMMUTATOR = OPERATOR(shop.<<<), RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+CREATE FUNCTION shop.lighter(shop.state, shop.state) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 < $2';
+CREATE OPERATOR shop.<<< (FUNCTION = shop.lighter, LEFTARG = shop.state, RIGHTARG = shop.state, COMMUTATOR = OPERATOR(shop.>>>));
+CREATE FUNCTION shop.state_number(shop.state) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT length($1::text)';
+CREATE CAST (shop.state AS int) WITH FUNCTION shop.state_number(shop.state) AS ASSIGNMENT;
+CREATE FUNCTION shop.spread(int, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT $1 + $2';
+CREATE OPERATOR CLASS shop.spread_ops FOR TYPE int USING hash AS OPERATOR 1 =, FUNCTION 2 shop.spread(int, bigint);
+CREATE OPERATOR FAMILY shop.some_family USING btree;
+ALTER OPERATOR FAMILY shop.some_family USING btree ADD OPERATOR 1 < (int4, int2), FUNCTION 1 btint42cmp(int4, int2);
+CREATE TABLE shop.spread_rows (a int) PARTITION BY HASH (a shop.spread_ops);
+CREATE TABLE shop.spread_rows_0 PARTITION OF shop.spread_rows FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE shop.spread_rows_1 PARTITION OF shop.spread_rows FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO shop.spread_rows SELECT generate_series(1, 20);
+CREATE VIEW shop.by_operator AS SELECT a.s, a.s::int AS n FROM (VALUES ('open'::shop.state)) AS a(s) WHERE a.s OPERATOR(shop.>>>) a.s;
+COMMENT ON OPERATOR shop.>>> (shop.state, shop.state) IS 'an operator';
+COMMENT ON CAST (shop.state AS int) IS 'a cast';
+COMMENT ON OPERATOR CLASS shop.spread_ops USING hash IS 'an operator class';
+COMMENT ON OPERATOR FAMILY shop.some_family USING btree IS 'an operator family';
+
 COMMENT ON TABLE shop.zz_item IS 'a table';
 COMMENT ON COLUMN shop.zz_item.name IS 'a column';
 COMMENT ON FUNCTION shop.label(int, text) IS 'a function';
