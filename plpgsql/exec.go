@@ -30,6 +30,9 @@ func (a *activation) run(list []stmt) (flow, error) {
 			return f, err // stmt stays, for the context.
 		}
 		a.stmt = outer
+		if f.kind != returnFlow && a.ev.Env.Counted() > 0 {
+			a.ev.Env.NextRow() // Variables draw the memory of their values by themselves.
+		}
 		if f.kind != normalFlow {
 			return f, nil
 		}
@@ -123,9 +126,6 @@ func (a *activation) assignment(s *assignStmt) error {
 	}
 	if err = a.assign(e.target, d, t); err != nil && a.exprs[e.id].constant { // PostgreSQL converts it as it plans.
 		err = a.inStatement(sqlFrame{e.kind, e.text}, err, e.shift)
-	}
-	if a.ev.Env.Counted() > 0 {
-		a.ev.Env.NextRow()
 	}
 	return err
 }
