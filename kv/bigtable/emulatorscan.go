@@ -94,8 +94,10 @@ func (n *rowNames) note(req any, err error) {
 	case *adminpb.DeleteTableRequest:
 		if err == nil {
 			delete(n.tables, req.Name)
-			n.long.rows = nil
 		}
+		n.long.rows = nil
+	default: // It may have dropped rows or a family.
+		n.long.rows = nil
 	}
 }
 
@@ -146,6 +148,9 @@ func (e *Emulator) read(server bigtablepb.BigtableServer, req *bigtablepb.ReadRo
 // readPart reads up to size rows, fewer if they are large, and returns the spans that are left.
 func (n *rowNames) readPart(server bigtablepb.BigtableServer, req *bigtablepb.ReadRowsRequest, spans []rowSpan, size int, to *rowSender) (rest []rowSpan, err error) {
 	var names []string
+	if n.tables[req.TableName] == nil { // The table has been deleted meanwhile.
+		return nil, nil
+	}
 	eachName(n.tables[req.TableName], spans, req.Reversed, func(name string) bool {
 		names = append(names, name)
 		return len(names) < size

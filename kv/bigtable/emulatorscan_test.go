@@ -195,3 +195,31 @@ func TestEmulatorChangesDuringScans(t *testing.T) {
 		t.Errorf("%d rows, %v", n, err)
 	}
 }
+
+// Goal: rows that are dropped by their prefix are gone, long ones that were kept among them. Method: a row of many cells, read, dropped and read again.
+func TestEmulatorDropsLongRows(t *testing.T) {
+	e := newEmulated(t, &tsotest.ClockOracle{})
+	table := e.client.client.Open(e.client.opts.Table)
+	m := bigtable.NewMutation()
+	for i := range 2 * manyCells {
+		m.Set(familyData, fmt.Sprintf("%03d", i), 0, []byte{1})
+	}
+	if err := table.Apply(t.Context(), "klong", m); err != nil {
+		t.Fatal(err)
+	}
+	opts := []bigtable.ReadOption{bigtable.RowFilter(bigtable.ColumnRangeFilter(familyData, "", ""))}
+	if n := len(readAll(t, table, bigtable.SingleRow("klong"), opts)); n != 2*manyCells {
+		t.Errorf("%d cells", n)
+	}
+	admin, err := bigtable.NewAdminClient(t.Context(), "p", "i", EmulatorOptions(e.client.opts.Emulator)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	if err := admin.DropRowRange(t.Context(), e.client.opts.Table, "klo"); err != nil {
+		t.Fatal(err)
+	}
+	if cells := readAll(t, table, bigtable.SingleRow("klong"), opts); cells != nil {
+		t.Errorf("after the drop: %d cells", len(cells))
+	}
+}

@@ -15,7 +15,7 @@ import (
 // Goal: what is wanted while requests are under way shares the next one; who leaves is not waited for, and a request for nobody is cancelled. Method: a
 // gatherer whose requests end when the test says so.
 func TestGatherer(t *testing.T) {
-	type item struct{ n, of int }
+	type item struct{ of int }
 	begun, end := make(chan context.Context), make(chan struct{})
 	g := gatherer[item]{atOnce: 1, most: 3}
 	g.send = func(ctx context.Context, items []*item) {
@@ -63,7 +63,7 @@ func TestGatherer(t *testing.T) {
 	leave()
 	<-last.Done()
 	wg.Wait()
-	if got := fmt.Sprint(items[:4]); got != "[{0 1} {0 3} {0 3} {0 3}]" {
+	if got := fmt.Sprint(items[:4]); got != "[{1} {3} {3} {3}]" {
 		t.Errorf("requests: %s", got)
 	}
 	for done := false; !done; {
