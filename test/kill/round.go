@@ -56,7 +56,7 @@ func workloads(number int, bulk *large, deliveries *atomic.Int64) []workload {
 }
 
 // largeEvery is how many rounds over Bigtable there are for each with large transactions, whose versions stay in the emulator's memory.
-const largeEvery = 4
+const largeEvery = 16
 
 // name puts the name of a workload's table where a statement has @.
 func name(table, statement string) string { return strings.ReplaceAll(statement, "@", table) }
