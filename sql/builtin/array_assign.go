@@ -102,6 +102,13 @@ func assignElement(env *Env, old *types.Array, value types.Datum, index []types.
 	case n != len(index):
 		return types.Null, errSubscripts()
 	case n == 1:
+		if d := old.Dim(0); index[0].Int() == int64(d.High())+1 {
+			_, err := types.CheckDims([]types.Dim{{Low: d.Low, Len: d.Len + 1}})
+			if err != nil {
+				return types.Null, err
+			}
+			return old.Append(value), nil
+		}
 		elems, dims, err := stretched(env, old, index[0].Int(), index[0].Int())
 		if err != nil {
 			return types.Null, err
