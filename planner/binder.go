@@ -75,6 +75,7 @@ type binder struct {
 	// is being bound.
 	userOperator uint32
 	writing      bool
+	whole        bool // what is being bound is the operator alone, so that its function may be inlined
 	// usedOperators and usedCasts are the OIDs of those of users, each as often as it is used.
 	usedOperators, usedCasts []types.OID
 

@@ -67,15 +67,16 @@ func (b *binder) written(op string, qualified bool, found *uint32, l, r expr.Sca
 	if qualified {
 		op = systemOperator(op)
 	}
-	b.writing = true
+	b.writing, b.whole = true, true
 	x, err := b.operator(op, l, r, pos)
-	b.writing = false
+	b.writing, b.whole = false, false
 	*found = b.userOperator
 	return x, err
 }
 
-// callOperator binds an operator of a user; writing: the statement writes it.
-func (b *binder) callOperator(fn *builtin.Overload, args []expr.Scalar, pos int, writing bool) (expr.Scalar, error) {
+// callOperator binds an operator of a user; writing: the statement writes it. Its function is inlined only with whole: constructs like IN and BETWEEN take
+// the comparison apart that they have found.
+func (b *binder) callOperator(fn *builtin.Overload, args []expr.Scalar, pos int, writing, whole bool) (expr.Scalar, error) {
 	op := fn.Operator
 	if !writing && b.env != nil && b.env.ImplicitOperator != nil {
 		b.env.ImplicitOperator(op)
@@ -91,6 +92,12 @@ func (b *binder) callOperator(fn *builtin.Overload, args []expr.Scalar, pos int,
 	call, args, err := b.routineSlots(m, args, pos)
 	if err != nil {
 		return nil, err
+	}
+	if !whole {
+		b.called(call)
+		fn := call.Overload()
+		fn.Operator = op
+		return &expr.Call{Fn: fn, Args: args}, nil
 	}
 	x, err := b.routineValue(call, args, pos)
 	if c, ok := x.(*expr.Call); ok && c.Fn.Call == call {

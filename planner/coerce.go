@@ -337,15 +337,16 @@ func (b *binder) operator(op string, l, r expr.Scalar, pos int) (expr.Scalar, er
 
 // plainOperator is operator for arguments of the default collation.
 func (b *binder) plainOperator(op string, l, r expr.Scalar, pos int) (expr.Scalar, error) {
-	writing := b.writing
-	b.writing = false // Of the operators in what is inlined.
-	x, user, err := b.findOperator(op, l, r, pos, writing)
+	writing, whole := b.writing, b.whole
+	b.writing, b.whole = false, false // Of the operators in what is inlined.
+	x, user, err := b.findOperator(op, l, r, pos, writing, whole)
 	b.userOperator = user
 	return x, err
 }
 
-// findOperator is plainOperator. user is the OID of the operator if it is one of a user; writing: the statement writes it.
-func (b *binder) findOperator(op string, l, r expr.Scalar, pos int, writing bool) (x expr.Scalar, user uint32, err error) {
+// findOperator is plainOperator. user is the OID of the operator if it is one of a user; writing: the statement writes it; whole: its
+// function may be inlined.
+func (b *binder) findOperator(op string, l, r expr.Scalar, pos int, writing, whole bool) (x expr.Scalar, user uint32, err error) {
 	given := [2]types.Type{l.Type(), r.Type()} // for errors: domains by their names
 	l, r = undomain(l), undomain(r)
 	name, err := b.operatorName(op, pos)
@@ -364,7 +365,7 @@ func (b *binder) findOperator(op string, l, r expr.Scalar, pos int, writing bool
 		return nil, 0, at(err, pos)
 	}
 	if fn.Operator != nil {
-		x, err = b.callOperator(fn, []expr.Scalar{l, r}, pos, writing)
+		x, err = b.callOperator(fn, []expr.Scalar{l, r}, pos, writing, whole)
 		return x, uint32(fn.Operator.OID), err
 	}
 	b.useExtension(fn.Use())
@@ -466,7 +467,7 @@ func (b *binder) prefixOperator(op string, x expr.Scalar, pos int) (expr.Scalar,
 		return nil, at(err, pos)
 	}
 	if fn.Operator != nil {
-		call, err := b.callOperator(fn, []expr.Scalar{x}, pos, true)
+		call, err := b.callOperator(fn, []expr.Scalar{x}, pos, true, true)
 		b.userOperator = uint32(fn.Operator.OID)
 		if err != nil {
 			return nil, err
