@@ -32,8 +32,8 @@ var extraChecks = map[string]ExtraChecks{
 	"shadowed_variables": ShadowedVariables, "too_many_rows": TooManyRows, "strict_multi_assignment": StrictMultiAssignment,
 }
 
-// ParseExtraChecks reads the value of a parameter that lists extra checks. Its errors are details.
-func ParseExtraChecks(value string) (ExtraChecks, error) {
+// ParseExtraChecks reads the value of a parameter that lists extra checks. wrong is the detail of the error for a value that is none.
+func ParseExtraChecks(value string) (checks ExtraChecks, wrong string) {
 	words := strings.Split(strings.ToLower(value), ",")
 	for i := range words {
 		words[i] = strings.TrimSpace(words[i])
@@ -41,24 +41,23 @@ func ParseExtraChecks(value string) (ExtraChecks, error) {
 	if len(words) == 1 {
 		switch words[0] {
 		case "all":
-			return ShadowedVariables | TooManyRows | StrictMultiAssignment, nil
+			return ShadowedVariables | TooManyRows | StrictMultiAssignment, ""
 		case "none":
-			return 0, nil
+			return 0, ""
 		}
 	}
-	all := ExtraChecks(0)
 	for _, w := range words {
 		switch check := extraChecks[w]; {
 		case w == "all", w == "none":
-			return 0, fmt.Errorf("Key word \"%s\" cannot be combined with other key words.", w)
+			return 0, fmt.Sprintf("Key word \"%s\" cannot be combined with other key words.", w)
 		case w == "" && len(words) == 1:
 		case check == 0:
-			return 0, fmt.Errorf("Unrecognized key word: \"%s\".", w)
+			return 0, fmt.Sprintf("Unrecognized key word: \"%s\".", w)
 		default:
-			all |= check
+			checks |= check
 		}
 	}
-	return all, nil
+	return checks, ""
 }
 
 // ParseConflict reads the value of plpgsql.variable_conflict.

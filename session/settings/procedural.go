@@ -8,21 +8,21 @@ import (
 // checkExtraChecks checks a list of PL/pgSQL's extra checks, which is shown as it was set.
 func checkExtraChecks(name string) func(value string) (string, error) {
 	return func(value string) (string, error) {
-		if _, err := plpgsql.ParseExtraChecks(value); err != nil {
-			return "", pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter %q: %q", name, value).WithDetail("%v", err)
+		if _, wrong := plpgsql.ParseExtraChecks(value); wrong != "" {
+			return "", pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter %q: %q", name, value).WithDetail("%s", wrong)
 		}
 		return value, nil
 	}
 }
 
-func applyExtraErrors(s *Settings, value string) (err error) {
-	s.Procedural.Errors, err = plpgsql.ParseExtraChecks(value)
-	return err
+func applyExtraErrors(s *Settings, value string) error {
+	s.Procedural.Errors, _ = plpgsql.ParseExtraChecks(value)
+	return nil
 }
 
-func applyExtraWarnings(s *Settings, value string) (err error) {
-	s.Procedural.Warnings, err = plpgsql.ParseExtraChecks(value)
-	return err
+func applyExtraWarnings(s *Settings, value string) error {
+	s.Procedural.Warnings, _ = plpgsql.ParseExtraChecks(value)
+	return nil
 }
 
 func applyCheckAsserts(s *Settings, value string) error {
