@@ -202,6 +202,9 @@ next:
 	if n.SingleKeys() {
 		n.Kept = math.Min(n.Kept, p.keyValues(keys))
 	}
+	if parts, ok := p.partitionWise(n, cols, keys); ok {
+		return pnode{cols: cols, est: est, node: parts}
+	}
 	return pnode{cols: cols, est: est, node: n}
 }
 
