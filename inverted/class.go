@@ -170,9 +170,9 @@ func (c Class) Serves(op string, arg types.Type) bool {
 	arg = arg.Underlying()
 	switch c {
 	case JSONB:
-		return op == "@>" && arg.OID == types.OIDJSONB || op == "?" || (op == "?|" || op == "?&") && arg.IsArray()
+		return op == "@>" && arg.OID == types.OIDJSONB || op == "?" || (op == "?|" || op == "?&") && arg.IsArray() || servesPath(op, arg)
 	case JSONBPath:
-		return op == "@>" && arg.OID == types.OIDJSONB
+		return op == "@>" && arg.OID == types.OIDJSONB || servesPath(op, arg)
 	case Array:
 		return arg.IsArray() && (op == "@>" || op == "<@" || op == "&&" || op == "=")
 	case TSVector:
@@ -185,8 +185,16 @@ func (c Class) Serves(op string, arg types.Type) bool {
 	return op == "=" && c.servesScalar(arg)
 }
 
+// servesPath reports whether an operator has a JSON path on its right.
+func servesPath(op string, arg types.Type) bool {
+	return (op == "@?" || op == "@@") && arg.OID == types.OIDJSONPath
+}
+
 // Search returns the query for value op arg, where values have type t and arg, which is not NULL, has type argType.
 func (c Class) Search(env *builtin.Env, op string, arg types.Datum, argType types.Type) (*Query, error) {
+	if servesPath(op, argType.Underlying()) {
+		return searchPath(c, op, arg.Text())
+	}
 	switch c {
 	case JSONB:
 		return searchJSONB(op, arg), nil

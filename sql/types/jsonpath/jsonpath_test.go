@@ -11,7 +11,7 @@ import (
 
 var paths = []string{
 	"$", "strict $.a.b[*]", `lax $."x y"[1, 2 to last]`, `$.a ? (@.b > 1 && !(@.c == "x"))`, "$.**{2 to last}.x", "$.**{last}", "1 + 2 * -$.a",
-	"($.a > 1) is unknown", "exists($.a)", `$.a like_regex "^b" flag "i"`, `$a starts with $"b c"`, `$.datetime("yyyy")`, "$.a.type().size()",
+	"($.a > 1) is unknown", "!(($.a > 1) is unknown) && exists($.b)", "exists($.a)", `$.a like_regex "^b" flag "i"`, `$a starts with $"b c"`, `$.datetime("yyyy")`, "$.a.type().size()",
 	"($ + 1).abs()", "1.50e2", "-.5", "$.null.true.to", "-(1 + 2)", "1--2", `"a\u00e4\n\x41"`, "$ ? ((@.a == 1 || @.b == 2) && @.c == 3)", "($.a > 1).type()", "(123).type()", "$[(-1.5).abs()]",
 }
 

@@ -153,11 +153,15 @@ func (p *parser) not() (*Node, error) {
 	if !p.cur.is("(") && !p.cur.is("exists") {
 		return nil, p.unexpected()
 	}
-	n, err := p.primary()
+	operand := p.simple
+	if p.cur.is("(") { // (…) is unknown would have to be in parentheses.
+		operand = p.delimited
+	}
+	n, err := operand()
 	if err != nil {
 		return nil, err
 	}
-	if !n.predicate() || n.Type == IsUnknown {
+	if !n.predicate() {
 		return nil, p.unexpected()
 	}
 	return &Node{Type: Not, Left: n}, nil
@@ -346,7 +350,8 @@ func (p *parser) simple() (*Node, error) {
 	return p.parens()
 }
 
-func (p *parser) parens() (*Node, error) {
+// delimited reads what is in parentheses.
+func (p *parser) delimited() (*Node, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -354,6 +359,11 @@ func (p *parser) parens() (*Node, error) {
 	if err == nil {
 		err = p.expect(")")
 	}
+	return n, err
+}
+
+func (p *parser) parens() (*Node, error) {
+	n, err := p.delimited()
 	if err != nil || !n.predicate() {
 		return n, err
 	}
