@@ -414,7 +414,13 @@ func (c *committer) lostRace(err error) error {
 	case *mvcc.RolledBackError, *mvcc.LockNotFoundError:
 		return rolledBack(c.primary, c.startTS)
 	case *mvcc.LockLostError:
-		return &mvcc.WriteConflictError{Key: answer.Key, StartTS: c.startTS, Cause: mvcc.CauseLockLost}
+		conflict := &mvcc.WriteConflictError{Key: answer.Key, StartTS: c.startTS}
+		if c.locked != nil {
+			if _, had := c.locked.get(answer.Key); had { // A guard of ExistsAtCommit was never locked.
+				conflict.Cause = mvcc.CauseLockLost
+			}
+		}
+		return conflict
 	case *mvcc.RefreshConflictError:
 		return &mvcc.WriteConflictError{Key: answer.Key, StartTS: c.startTS,
 			ConflictingStartTS: answer.StartTS, ConflictingCommitTS: answer.CommitTS}

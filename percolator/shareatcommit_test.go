@@ -3,6 +3,9 @@ package percolator
 import (
 	"context"
 	"testing"
+
+	"github.com/percodb/percodb/internal/errkind"
+	"github.com/percodb/percodb/kv/mvcc"
 )
 
 func existsAtCommit(t *testing.T, txn *Txn, key, guard string) bool {
@@ -72,6 +75,9 @@ func TestExistsAtCommit(t *testing.T) {
 				_, err := one.Commit(ctx)
 				if tc.conflict {
 					wantConflict(t, err)
+					if e, _ := errkind.As[*mvcc.WriteConflictError](err); e == nil || e.Cause != mvcc.CauseWrite {
+						t.Errorf("%s, child %s: %v: it has lost no lock", tc.name, child, err)
+					}
 				} else if err != nil {
 					t.Fatalf("%s, child %s: %v", tc.name, child, err)
 				}
