@@ -42,6 +42,7 @@ func onKeys(method string, f faultproxy.Fault) func(string, []byte) faultproxy.F
 // Goal: the errors of Bigtable reach clients with their SQLSTATEs and what to do, and the connection goes on afterwards. Method: one fault after
 // the other, in a proxy.
 func TestErrorsOfStatements(t *testing.T) {
+	t.Parallel() // It waits most of the time.
 	proxy, conn := startFaulty(t, "--request-timeout", "1s")
 	mustExec(t, conn, "CREATE TABLE e (id int PRIMARY KEY, v text)")
 	mustExec(t, conn, "INSERT INTO e VALUES (1, 'one')")
@@ -86,60 +87,61 @@ func TestErrorsOfStatements(t *testing.T) {
 // Goal: a commit whose outcome cannot be known is said to be so, and one that can be found out is found out. Method: the answer to the primary's commit,
 // the second conditional request, is lost, or does not come; then all requests are answered, or none is for longer than commits are followed up.
 func TestLostCommits(t *testing.T) {
-	proxy, conn := startFaulty(t, "--request-timeout", "1s")
-	mustExec(t, conn, "CREATE TABLE e (id int PRIMARY KEY, n int)")
-	mustExec(t, conn, "INSERT INTO e VALUES (1, 0), (2, 0), (3, 0), (4, 0)")
-	mustExec(t, conn, "SELECT * FROM e")
 	gone := faultproxy.Fault{Err: status.Error(codes.Unavailable, "lost")}
 	executed := faultproxy.Fault{Err: gone.Err, Execute: true}
-	lose := func(commit, afterwards faultproxy.Fault) {
-		var conditional atomic.Int32
-		proxy.Inject(func(method string, request []byte) faultproxy.Fault {
-			if strings.Contains(string(request), "\x12\x0cmcoordinator") {
-				return faultproxy.Fault{}
+	for name, tc := range map[string]struct {
+		commit, afterwards faultproxy.Fault
+		unknown            bool
+	}{
+		"the answer is lost":                {commit: executed},
+		"the answer does not come":          {commit: faultproxy.Fault{Silent: true, Execute: true}},
+		"nothing is answered any more":      {commit: executed, afterwards: gone, unknown: true},
+		"no answer comes for anything more": {commit: executed, afterwards: faultproxy.Fault{Silent: true}, unknown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // It waits most of the time.
+			proxy, conn := startFaulty(t, "--request-timeout", "1s")
+			mustExec(t, conn, "CREATE TABLE e (id int PRIMARY KEY, n int)")
+			mustExec(t, conn, "INSERT INTO e VALUES (1, 0)")
+			mustExec(t, conn, "SELECT * FROM e")
+			loseCommit(proxy, tc.commit, tc.afterwards)
+			begun := time.Now()
+			_, err := conn.Exec(t.Context(), "UPDATE e SET n = 1 WHERE id = 1")
+			proxy.Inject(nil)
+			var pg *pgconn.PgError
+			switch {
+			case !tc.unknown && err != nil:
+				t.Error(err)
+			case tc.unknown && (!errors.As(err, &pg) || pg.Code != "08007" || !strings.Contains(pg.Hint, "before you run it again")):
+				t.Errorf("%v after %v", err, time.Since(begun))
 			}
-			if method == "CheckAndMutateRow" {
-				switch conditional.Add(1) {
-				case 1:
-					return faultproxy.Fault{}
-				case 2:
-					return commit
-				}
+			if got := mustInt(t, conn, "SELECT n FROM e WHERE id = 1"); got != 1 { // It had committed.
+				t.Errorf("%d", got)
 			}
-			if conditional.Load() >= 2 {
-				return afterwards
-			}
-			return faultproxy.Fault{}
 		})
 	}
-	for id, commit := range []faultproxy.Fault{1: executed, 2: {Silent: true, Execute: true}} {
-		if id == 0 {
-			continue
+}
+
+// loseCommit injects a fault into the second conditional request from now on, and another one into all that follow; the coordinator's are left alone.
+func loseCommit(proxy *faultproxy.Proxy, commit, afterwards faultproxy.Fault) {
+	var conditional atomic.Int32
+	proxy.Inject(func(method string, request []byte) faultproxy.Fault {
+		if strings.Contains(string(request), "\x12\x0cmcoordinator") {
+			return faultproxy.Fault{}
 		}
-		lose(commit, faultproxy.Fault{})
-		mustExec(t, conn, "UPDATE e SET n = 1 WHERE id = $1", id)
-		proxy.Inject(nil)
-		if got := mustInt(t, conn, "SELECT n FROM e WHERE id = $1", id); got != 1 {
-			t.Errorf("%d after a commit that was acknowledged", got)
+		if method == "CheckAndMutateRow" {
+			switch conditional.Add(1) {
+			case 1:
+				return faultproxy.Fault{}
+			case 2:
+				return commit
+			}
 		}
-	}
-	for id, afterwards := range []faultproxy.Fault{3: gone, 4: {Silent: true}} {
-		if id < 3 {
-			continue
+		if conditional.Load() >= 2 {
+			return afterwards
 		}
-		lose(executed, afterwards)
-		begun := time.Now()
-		_, err := conn.Exec(t.Context(), "UPDATE e SET n = 1 WHERE id = $1", id)
-		proxy.Inject(nil)
-		var pg *pgconn.PgError
-		if !errors.As(err, &pg) || pg.Code != "08007" || !strings.Contains(pg.Hint, "before you run it again") {
-			t.Errorf("%v after %v", err, time.Since(begun))
-		}
-		t.Logf("given up after %v", time.Since(begun))
-		if got := mustInt(t, conn, "SELECT n FROM e WHERE id = $1", id); got != 1 { // It had committed.
-			t.Errorf("%d", got)
-		}
-	}
+		return faultproxy.Fault{}
+	})
 }
 
 // Goal: percodb init prepares an instance, and says what it has found the second time; percodb start over an instance that is not as it must be ends
