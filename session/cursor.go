@@ -67,9 +67,16 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor, source *sql
 	return nil
 }
 
+// cursorBytes is the memory of an open cursor beside its rows and its text: the portal and the operators of its plan.
+const cursorBytes = 16 << 10
+
 // open starts a cursor's query: from here on it shows what there is now. One that locks rows takes
 // its locks now, and keeps its rows: when it must run again because a row has changed, none has been shown.
 func (c *cursors) open(ctx context.Context, po *portal, outlives bool) error {
+	if err := po.memory.Grow(cursorBytes); err != nil {
+		return err
+	}
+	po.counted += cursorBytes
 	if !outlives && po.prepared.plan.Locks == "" {
 		return c.runner.open(ctx, &po.run)
 	}

@@ -41,3 +41,28 @@ func TestFunctionsGiveBackMemory(t *testing.T) {
 		}
 	}
 }
+
+// Goal: open cursors count as memory, until they are closed. Method: on such a server, a loop that closes what it opens, and one that does not.
+func TestCursorsTakeMemory(t *testing.T) {
+	opts := options(t.TempDir())
+	opts.Memory = memory.NewPool("server", 64<<20)
+	n, err := node.Start(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close(context.Background())
+	conn, err := pgx.Connect(t.Context(), "postgres://postgres@"+n.Addr().String()+"/percodb?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	ctx := testContext(t)
+	_, err = conn.Exec(ctx, "do $$ declare c refcursor; begin for i in 1..10000 loop open c for select 1; close c; c := null; end loop; end $$")
+	if err != nil {
+		t.Error(err)
+	}
+	_, err = conn.Exec(ctx, "do $$ declare c refcursor; begin loop open c for select 1; c := null; end loop; end $$")
+	if code(err) != "53200" {
+		t.Errorf("%v, want 53200", err)
+	}
+}
