@@ -234,6 +234,33 @@ func (r *run) standardWith(d *catalog.CollationDescriptor, change func(*ast.Coll
 	return found, bodies
 }
 
+// rewriteRoutine changes the expressions that a function keeps as text, the defaults of its parameters and a body in SQL's standard form, by a
+// visitor, and writes them again.
+func rewriteRoutine(d *catalog.RoutineDescriptor, visitor ast.Visitor) error {
+	for i := range d.Params {
+		if text := &d.Params[i].Default; *text != "" {
+			e, err := sql.ParseExpr(*text)
+			if err != nil {
+				return err
+			}
+			ast.InspectExpr(e, visitor)
+			*text = e.String()
+		}
+	}
+	if !d.Standard {
+		return nil
+	}
+	statements, err := sql.ParseStandardBody(d.Body)
+	if err != nil {
+		return err
+	}
+	for _, stmt := range statements {
+		ast.InspectStatement(stmt, visitor)
+	}
+	d.Body = againStandard(d.Body, statements)
+	return nil
+}
+
 // againStandard is the body in SQL's standard form of statements that were read from text and have been changed.
 func againStandard(text string, statements []ast.Statement) string {
 	stmt, err := sql.ParseStatement("CREATE PROCEDURE body() " + text)

@@ -87,20 +87,30 @@ type foundFamily struct {
 	own  *catalog.OpFamilyDescriptor // nil: one of PostgreSQL
 }
 
+// classSchemas returns the name of an operator class or family of a method, and the schemas in which it is looked for.
+//
+// Errors: *absentOperator.
+func (r *run) classSchemas(ctx context.Context, path []string, method string) (name ast.TableName, schemas []string, err error) {
+	if err := requireAnyMethod(method); err != nil {
+		return name, nil, absentBy(err)
+	}
+	name = pathName(0, path)
+	if name.Schema == "" {
+		return name, catalog.Path(r.r), nil
+	}
+	if err := r.requireSchemaOf(ctx, name); err != nil {
+		return name, nil, absentBy(err)
+	}
+	return name, []string{name.Schema}, nil
+}
+
 // findFamily finds an operator family.
 //
 // Errors: *absentOperator.
 func (r *run) findFamily(ctx context.Context, path []string, method string) (f foundFamily, err error) {
-	if err := requireAnyMethod(method); err != nil {
-		return f, absentBy(err)
-	}
-	name := pathName(0, path)
-	schemas := catalog.Path(r.r)
-	if name.Schema != "" {
-		if err := r.requireSchemaOf(ctx, name); err != nil {
-			return f, absentBy(err)
-		}
-		schemas = []string{name.Schema}
+	name, schemas, err := r.classSchemas(ctx, path, method)
+	if err != nil {
+		return f, err
 	}
 	for _, schema := range schemas {
 		if d := r.r.Operations().FindFamily(schema, method, name.Name); d != nil {

@@ -108,16 +108,9 @@ func (r *run) droppedClass(ctx context.Context, o *ast.Object) (s operationSet, 
 //
 // Errors: *absentOperator.
 func (r *run) findClass(ctx context.Context, path []string, method string) (*catalog.OpClassDescriptor, error) {
-	if err := requireAnyMethod(method); err != nil {
-		return nil, absentBy(err)
-	}
-	name := pathName(0, path)
-	schemas := catalog.Path(r.r)
-	if name.Schema != "" {
-		if err := r.requireSchemaOf(ctx, name); err != nil {
-			return nil, absentBy(err)
-		}
-		schemas = []string{name.Schema}
+	name, schemas, err := r.classSchemas(ctx, path, method)
+	if err != nil {
+		return nil, err
 	}
 	for _, schema := range schemas {
 		if d := r.r.Operations().FindClass(schema, method, name.Name); d != nil {

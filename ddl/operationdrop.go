@@ -7,7 +7,6 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
-	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -398,25 +397,8 @@ func (r *run) rewriteStandard(ctx context.Context, rewrite func(e ast.Expr) (cha
 	for _, f := range r.r.Routines().All() {
 		next := f.Clone()
 		changed = false
-		for i := range next.Params {
-			if text := &next.Params[i].Default; *text != "" {
-				e, err := sql.ParseExpr(*text)
-				if err != nil {
-					return err
-				}
-				ast.InspectExpr(e, visitor)
-				*text = e.String()
-			}
-		}
-		if f.Standard {
-			statements, err := sql.ParseStandardBody(f.Body)
-			if err != nil {
-				return err
-			}
-			for _, stmt := range statements {
-				ast.InspectStatement(stmt, visitor)
-			}
-			next.Body = againStandard(f.Body, statements)
+		if err := rewriteRoutine(next, visitor); err != nil {
+			return err
 		}
 		if changed && failed == nil {
 			if err := r.ch.PutRoutine(ctx, next); err != nil {

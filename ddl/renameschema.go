@@ -7,7 +7,6 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/acl"
-	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -231,25 +230,8 @@ func (m *schemaRenaming) routines(ctx context.Context) error {
 		if m.changed {
 			next.Schema = m.to
 		}
-		for i := range next.Params {
-			if text := &next.Params[i].Default; *text != "" {
-				e, err := sql.ParseExpr(*text)
-				if err != nil {
-					return err
-				}
-				ast.InspectExpr(e, visitor)
-				*text = e.String()
-			}
-		}
-		if f.Standard {
-			statements, err := sql.ParseStandardBody(f.Body)
-			if err != nil {
-				return err
-			}
-			for _, stmt := range statements {
-				ast.InspectStatement(stmt, visitor)
-			}
-			next.Body = againStandard(f.Body, statements)
+		if err := rewriteRoutine(next, visitor); err != nil {
+			return err
 		}
 		if m.changed {
 			if err := m.ch.PutRoutine(ctx, next); err != nil {
