@@ -1,8 +1,10 @@
 package bigtable
 
 import (
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/grpc/codes"
@@ -85,6 +87,32 @@ func TestSetup(t *testing.T) {
 	proxy.Inject(answering("ReadRows", codes.PermissionDenied))
 	_, err = CreateTable(t.Context(), opts)
 	must(err, "roles/bigtable.user")
+}
+
+// Goal: a process waits for an emulator that is started at the same time, and says how to start one where there is none. Method: an address at which
+// nobody listens at first.
+func TestEmulatorIsAwaited(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = awaitEmulator(t.Context(), addr, 0)
+	if err == nil || !strings.Contains(err.Error(), "percodb bigtable-emulator --listen "+addr) {
+		t.Errorf("%v", err)
+	}
+	awaited := make(chan error, 1)
+	go func() { awaited <- awaitEmulator(t.Context(), addr, time.Minute) }()
+	if listener, err = net.Listen("tcp", addr); err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if err := <-awaited; err != nil {
+		t.Error(err)
+	}
 }
 
 // Goal: an application profile by which percodb cannot commit is refused at the start, with the command that makes another. Method: answers of
