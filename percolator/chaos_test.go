@@ -185,8 +185,8 @@ func chaosRun(t *testing.T, c *cluster, step func(x *chaosClient, receipt []byte
 	stop.Store(true)
 	wg.Wait()
 	ranges := 0
-	for _, s := range c.stores {
-		n, _ := s.NumRanges(t.Context())
+	for i := range c.stores {
+		n, _ := c.store(i).NumRanges(t.Context())
 		ranges += n
 	}
 	t.Logf("%d committed, %d failed, %d unknown, %d ranges", count[chaosCommitted], count[chaosFailed], count[chaosUnknown], ranges)

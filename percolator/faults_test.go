@@ -275,62 +275,68 @@ func TestPushedCommitIsRepeatedAbove(t *testing.T) {
 }
 
 // Goal: heartbeats keep a slow commit alive; without them it is rolled back and returns that error. Method: delay one
-// prewrite for several TTLs while a writer tries to resolve the primary's lock, in fake time.
+// prewrite, of a table the commit, for several TTLs while a writer tries to resolve the primary's lock, in fake time.
 func TestProto_T_TTL_1(t *testing.T) {
-	for _, beating := range []bool{true, false} {
-		t.Run(fmt.Sprintf("beating=%v", beating), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				oracle, err := tso.NewLocal(t.Context(), &tso.MemoryWindow{}, tso.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { oracle.Close() })
-				c := newCluster(t, oracle, "m")
-				primary := make(chan struct{})
-				var once sync.Once
-				db := c.db(Options{LockTTL: 60 * time.Millisecond}, func(s kv.Shard) kv.Shard {
-					return &hookShard{Shard: s,
-						before: func(_ context.Context, req any) error {
-							switch req := req.(type) {
-							case *kv.PrewriteRequest:
-								if !holdsPrimary(req) {
-									<-primary
-									time.Sleep(400 * time.Millisecond) // Several TTLs of fake time.
+	eachEngine(t, func(t *testing.T, open opener) {
+		for _, beating := range []bool{true, false} {
+			t.Run(fmt.Sprintf("beating=%v", beating), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					oracle, err := tso.NewLocal(t.Context(), &tso.MemoryWindow{}, tso.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { oracle.Close() })
+					c := open(t, oracle, "m")
+					primary := make(chan struct{})
+					var once sync.Once
+					db := c.db(Options{LockTTL: 60 * time.Millisecond}, func(s kv.Shard) kv.Shard {
+						return &hookShard{Shard: s,
+							before: func(_ context.Context, req any) error {
+								switch req := req.(type) {
+								case *kv.PrewriteRequest:
+									if !holdsPrimary(req) {
+										<-primary
+										time.Sleep(400 * time.Millisecond) // Several TTLs of fake time.
+									}
+								case *kv.CommitRequest:
+									if req.Primary && c.table != nil { // All keys were prewritten by one request.
+										time.Sleep(400 * time.Millisecond)
+									}
+								case *kv.HeartbeatRequest:
+									if !beating {
+										return errLost
+									}
 								}
-							case *kv.HeartbeatRequest:
-								if !beating {
-									return errLost
+								return nil
+							},
+							after: func(_ context.Context, req, _ any, _ error) error {
+								if p, ok := req.(*kv.PrewriteRequest); ok && holdsPrimary(p) {
+									once.Do(func() { close(primary) })
 								}
-							}
-							return nil
-						},
-						after: func(_ context.Context, req, _ any, _ error) error {
-							if p, ok := req.(*kv.PrewriteRequest); ok && holdsPrimary(p) {
-								once.Do(func() { close(primary) })
-							}
-							return nil
-						}}
+								return nil
+							}}
+					})
+					txn := mustBegin(t, db)
+					time.Sleep(100 * time.Millisecond) // a TTL counts from the start_ts, and must allow for this
+					mustPut(t, txn, "a=1", "z=1")
+					done := make(chan error)
+					go func() {
+						_, err := txn.Commit(context.Background())
+						done <- err
+					}()
+					<-primary
+					rival := mustBegin(t, c.db(Options{RetryBudget: 250 * time.Millisecond}, nil))
+					mustPut(t, rival, "a=rival")
+					_, rivalErr := rival.Commit(t.Context())
+					err = <-done
+					var conflict *mvcc.WriteConflictError
+					if beating && (err != nil || rivalErr == nil) || !beating && (!errors.As(err, &conflict) || rivalErr != nil) {
+						t.Fatalf("slow: %v, rival: %v", err, rivalErr)
+					}
 				})
-				txn := mustBegin(t, db)
-				time.Sleep(100 * time.Millisecond) // a TTL counts from the start_ts, and must allow for this
-				mustPut(t, txn, "a=1", "z=1")
-				done := make(chan error)
-				go func() {
-					_, err := txn.Commit(context.Background())
-					done <- err
-				}()
-				<-primary
-				rival := mustBegin(t, c.db(Options{RetryBudget: 250 * time.Millisecond}, nil))
-				mustPut(t, rival, "a=rival")
-				_, rivalErr := rival.Commit(t.Context())
-				err = <-done
-				var conflict *mvcc.WriteConflictError
-				if beating && (err != nil || rivalErr == nil) || !beating && (!errors.As(err, &conflict) || rivalErr != nil) {
-					t.Fatalf("slow: %v, rival: %v", err, rivalErr)
-				}
 			})
-		})
-	}
+		}
+	})
 }
 
 // testPermit is a CommitPermit that records its use.

@@ -15,8 +15,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -67,7 +70,14 @@ func (o *stepOracle) clock() func() time.Duration {
 	}
 }
 
-// cluster is a number of stores that divide the keys at fixed bounds.
+// member is what serves a part of a cluster's keys: a store, or a table.
+type member interface {
+	kv.Shard
+	Router() kv.Router
+	Close() error
+}
+
+// cluster is a number of stores that divide the keys at fixed bounds, or a table of kv/bigtable.
 type cluster struct {
 	t      testing.TB
 	oracle tso.Oracle
@@ -76,9 +86,10 @@ type cluster struct {
 	undivided atomic.Bool
 	twoPhases bool     // DBs do not commit asynchronously
 	bounds    []string // the first keys of all stores but the first
-	stores    []*kv.Store
+	stores    []member
 	fs        []storage.FS
 	opts      kv.Options
+	table     *widerow.Memory // nil: stores on fs
 }
 
 // newCluster opens len(bounds)+1 stores in memory.
@@ -110,8 +121,13 @@ func newClusterWith(t testing.TB, oracle tso.Oracle, opts kv.Options, bounds ...
 	return c
 }
 
+// open starts a member with what its predecessor has left.
 func (c *cluster) open(i int) {
 	c.t.Helper()
+	if c.table != nil {
+		c.openTable()
+		return
+	}
 	opts := c.opts
 	opts.Dir, opts.FS, opts.Oracle = "data", c.fs[i], c.oracle
 	opts.EmbeddedOracle = len(c.stores) == 1
@@ -128,11 +144,61 @@ func (c *cluster) open(i int) {
 	c.stores[i] = s
 }
 
+// tableMember is a shard of kv/bigtable over a table in memory.
+type tableMember struct{ *bigtable.Shard }
+
+func (m tableMember) Router() kv.Router { return bigtable.NewRouter(m.Shard) }
+
+func (m tableMember) Close() error {
+	m.Shard.Close()
+	return nil
+}
+
+// newTable is a cluster of one process over a table of kv/bigtable: the engine that states no capability.
+func newTable(t testing.TB, oracle tso.Oracle) *cluster {
+	t.Helper()
+	c := &cluster{t: t, oracle: oracle, table: widerow.NewMemory(), stores: make([]member, 1)}
+	if oracle == nil {
+		c.step = newStepOracle()
+		c.oracle = c.step
+	}
+	c.opts.WaitGraph = waitgraph.NewLocal()
+	c.openTable()
+	t.Cleanup(func() { c.stores[0].Close() })
+	return c
+}
+
+// openTable starts the process of a table.
+func (c *cluster) openTable() {
+	c.t.Helper()
+	opts := bigtable.ShardOptions{Oracle: c.oracle, WaitGraph: c.opts.WaitGraph}
+	if c.step != nil {
+		begun, clock := time.Now(), c.step.clock()
+		opts.Clock = func() time.Time { return begun.Add(clock()) }
+	}
+	s, err := bigtable.NewShard(context.Background(), bigtable.NewClient(c.table, time.Minute), opts)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.stores[0] = tableMember{s}
+}
+
+// store returns a store of a cluster that is not a table.
+func (c *cluster) store(i int) *kv.Store { return c.stores[i].(*kv.Store) }
+
+// needs skips a test of what the engine does not do.
+func (c *cluster) needs(t *testing.T, what string, has func(kv.Capabilities) bool) {
+	t.Helper()
+	if !has(c.stores[0].Capabilities()) {
+		t.Skipf("the shard does not state %s", what)
+	}
+}
+
 // networked is a shard whose requests a test loses, delays and repeats: it states the capabilities of a network.
-type networked struct{ *kv.Store }
+type networked struct{ member }
 
 func (n networked) Capabilities() kv.Capabilities {
-	caps := n.Store.Capabilities()
+	caps := n.member.Capabilities()
 	caps.ExactlyOnce, caps.WaitForRelease, caps.LargeCommit = false, false, false
 	return caps
 }

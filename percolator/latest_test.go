@@ -147,8 +147,8 @@ func TestScanResolvesLocksOfCrashedClients(t *testing.T) {
 	if !it.Next(ctx) || string(it.Value()) != "row" || it.Next(ctx) || it.Err() != nil {
 		t.Fatalf("%q %q, %v", it.Key(), it.Value(), it.Err())
 	}
-	for _, s := range c.stores {
-		if n := s.Info().Locks; n != 0 {
+	for i := range c.stores {
+		if n := c.store(i).Info().Locks; n != 0 {
 			t.Errorf("%d locks are left", n)
 		}
 	}

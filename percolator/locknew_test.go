@@ -174,44 +174,46 @@ func TestLockNewWaits(t *testing.T) {
 // owner's knowledge, or released by a rollback to a savepoint, and another transaction inserts the key; the first, if
 // it still inserts it, must not commit, nor may a serializable one that has read that it was absent.
 func TestProto_T_PES_10(t *testing.T) {
-	insertElsewhere := func(t *testing.T, db *DB) {
-		t.Helper()
-		other := mustBegin(t, db)
-		if err := other.Insert([]byte("k"), []byte("other")); err != nil {
-			t.Fatal(err)
+	eachEngine(t, func(t *testing.T, open opener) {
+		insertElsewhere := func(t *testing.T, db *DB) {
+			t.Helper()
+			other := mustBegin(t, db)
+			if err := other.Insert([]byte("k"), []byte("other")); err != nil {
+				t.Fatal(err)
+			}
+			mustCommit(t, other)
 		}
-		mustCommit(t, other)
-	}
-	wantConflict := func(t *testing.T, txn *Txn) {
-		t.Helper()
-		var conflict *mvcc.WriteConflictError
-		if _, err := txn.Commit(context.Background()); !errors.As(err, &conflict) {
-			t.Fatalf("%v, want a conflict", err)
+		wantConflict := func(t *testing.T, txn *Txn) {
+			t.Helper()
+			var conflict *mvcc.WriteConflictError
+			if _, err := txn.Commit(context.Background()); !errors.As(err, &conflict) {
+				t.Fatalf("%v, want a conflict", err)
+			}
 		}
-	}
-	t.Run("lost", func(t *testing.T) {
-		db := newCluster(t, realOracle(t)).db(Options{}, nil)
-		txn := mustBeginTxn(t, db, pessimistic)
-		mustLockNew(t, txn, -1, "k")
-		if err := txn.Insert([]byte("k"), []byte("mine")); err != nil {
-			t.Fatal(err)
-		}
-		txn.release(context.Background(), [][]byte{[]byte("k")}, goesOn)
-		insertElsewhere(t, db)
-		wantConflict(t, txn)
-	})
-	t.Run("given up", func(t *testing.T) {
-		db := newCluster(t, realOracle(t)).db(Options{}, nil)
-		txn := mustBeginTxn(t, db, TxnOptions{Pessimistic: true, Isolation: Serializable})
-		if err := lock(txn, "primary"); err != nil {
-			t.Fatal(err)
-		}
-		sp := txn.Savepoint()
-		mustLockNew(t, txn, -1, "k")
-		txn.RollbackTo(sp)
-		insertElsewhere(t, db)
-		mustPut(t, txn, "primary=1")
-		wantConflict(t, txn)
+		t.Run("lost", func(t *testing.T) {
+			db := open(t, realOracle(t)).db(Options{}, nil)
+			txn := mustBeginTxn(t, db, pessimistic)
+			mustLockNew(t, txn, -1, "k")
+			if err := txn.Insert([]byte("k"), []byte("mine")); err != nil {
+				t.Fatal(err)
+			}
+			txn.release(context.Background(), [][]byte{[]byte("k")}, goesOn)
+			insertElsewhere(t, db)
+			wantConflict(t, txn)
+		})
+		t.Run("given up", func(t *testing.T) {
+			db := open(t, realOracle(t)).db(Options{}, nil)
+			txn := mustBeginTxn(t, db, TxnOptions{Pessimistic: true, Isolation: Serializable})
+			if err := lock(txn, "primary"); err != nil {
+				t.Fatal(err)
+			}
+			sp := txn.Savepoint()
+			mustLockNew(t, txn, -1, "k")
+			txn.RollbackTo(sp)
+			insertElsewhere(t, db)
+			mustPut(t, txn, "primary=1")
+			wantConflict(t, txn)
+		})
 	})
 }
 

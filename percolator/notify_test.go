@@ -112,153 +112,162 @@ func TestEveryCommitNotifies(t *testing.T) {
 // Goal: T-OBS-10: what is rolled back notifies nobody. Method: transactions that roll back, fail with a conflict, or
 // die after their prewrite, on every way to commit.
 func TestProto_T_OBS_10(t *testing.T) {
-	for _, path := range commitPaths {
-		t.Run(path.name, func(t *testing.T) {
-			c := newCluster(t, nil, path.bounds...)
-			db := c.db(path.opts, nil)
-			var silent atomic.Bool
-			dying := c.db(path.opts, func(s kv.Shard) kv.Shard {
-				return &hookShard{Shard: s,
-					before: func(_ context.Context, req any) error {
-						if _, ok := req.(*kv.PrewriteRequest); !ok && silent.Load() {
-							return errDead
-						}
-						return nil
-					},
-					after: func(_ context.Context, req, _ any, _ error) error {
-						if silent.Load() {
-							return errDead
-						}
-						return nil
-					}}
-			})
-			fill := func(txn *Txn) {
-				for _, key := range []string{"a", "b", "y", "z"} {
-					must(t, txn.Put([]byte(key), []byte("1")))
-					txn.Notify(oneTwo)
+	eachEngine(t, func(t *testing.T, open opener) {
+		for _, path := range commitPaths {
+			t.Run(path.name, func(t *testing.T) {
+				c := open(t, nil, path.bounds...)
+				db := c.db(path.opts, nil)
+				var silent atomic.Bool
+				dying := c.db(path.opts, func(s kv.Shard) kv.Shard {
+					return &hookShard{Shard: s,
+						before: func(_ context.Context, req any) error {
+							if _, ok := req.(*kv.PrewriteRequest); !ok && silent.Load() {
+								return errDead
+							}
+							return nil
+						},
+						after: func(_ context.Context, req, _ any, _ error) error {
+							if silent.Load() {
+								return errDead
+							}
+							return nil
+						}}
+				})
+				fill := func(txn *Txn) {
+					for _, key := range []string{"a", "b", "y", "z"} {
+						must(t, txn.Put([]byte(key), []byte("1")))
+						txn.Notify(oneTwo)
+					}
 				}
-			}
-			undone := mustBegin(t, db)
-			fill(undone)
-			must(t, undone.Rollback(t.Context()))
+				undone := mustBegin(t, db)
+				fill(undone)
+				must(t, undone.Rollback(t.Context()))
 
-			late := mustBegin(t, db)
-			fill(late)
-			first := mustBegin(t, db)
-			mustPut(t, first, "y=0")
-			mustCommit(t, first)
-			if _, err := late.Commit(t.Context()); err == nil {
-				t.Fatal("no conflict")
-			}
-			db.waitIdle()
-
-			if len(path.bounds) > 0 && path.kind != commitAsync { // otherwise the prewrite commits
-				dead := mustBegin(t, dying)
-				fill(dead)
-				silent.Store(true)
-				if _, err := dead.Commit(t.Context()); err == nil {
-					t.Fatal("the commit of a dead client succeeded")
+				late := mustBegin(t, db)
+				fill(late)
+				first := mustBegin(t, db)
+				mustPut(t, first, "y=0")
+				mustCommit(t, first)
+				if _, err := late.Commit(t.Context()); err == nil {
+					t.Fatal("no conflict")
 				}
-				c.step.advance(time.Minute)
-				reader := mustBegin(t, db)
-				for _, key := range []string{"a", "b", "y", "z"} {
-					mustGet(t, reader, key)
-				}
-				reader.Close()
 				db.waitIdle()
-			}
-			if got := cellsOf(t, db, 1); got != "" {
-				t.Errorf("notified of %s", got)
-			}
-		})
-	}
+
+				if len(path.bounds) > 0 && path.kind != commitAsync { // otherwise the prewrite commits
+					dead := mustBegin(t, dying)
+					fill(dead)
+					silent.Store(true)
+					if _, err := dead.Commit(t.Context()); err == nil {
+						t.Fatal("the commit of a dead client succeeded")
+					}
+					c.step.advance(time.Minute)
+					reader := mustBegin(t, db)
+					for _, key := range []string{"a", "b", "y", "z"} {
+						mustGet(t, reader, key)
+					}
+					reader.Close()
+					db.waitIdle()
+				}
+				if got := cellsOf(t, db, 1); got != "" {
+					t.Errorf("notified of %s", got)
+				}
+			})
+		}
+	})
 }
 
 // Goal: T-OBS-5: a key that another transaction commits, because its owner died after the commit point, notifies its
 // observers at the owner's commit_ts. Method: the owner's requests after the commit point are lost; a reader, or Settle,
 // resolves the lock.
 func TestProto_T_OBS_5(t *testing.T) {
-	for _, path := range commitPaths[1:3] {
-		for _, by := range []string{"reader", "settle"} {
-			t.Run(path.name+", "+by, func(t *testing.T) {
-				c := newCluster(t, nil, path.bounds...)
-				db := c.db(Options{}, nil)
-				dying := c.db(path.opts, func(s kv.Shard) kv.Shard {
-					return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
-						if r, ok := req.(*kv.CommitRequest); ok && (!r.Primary || path.kind == commitAsync) {
-							return errDead
+	eachEngine(t, func(t *testing.T, open opener) {
+		for _, path := range commitPaths[1:3] {
+			for _, by := range []string{"reader", "settle"} {
+				t.Run(path.name+", "+by, func(t *testing.T) {
+					c := open(t, nil, path.bounds...)
+					if path.kind == commitAsync {
+						c.needs(t, "Async", func(caps kv.Capabilities) bool { return caps.Async })
+					}
+					db := c.db(Options{}, nil)
+					dying := c.db(path.opts, func(s kv.Shard) kv.Shard {
+						return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
+							if r, ok := req.(*kv.CommitRequest); ok && (!r.Primary || path.kind == commitAsync) {
+								return errDead
+							}
+							return nil
+						}}
+					})
+					txn := mustBegin(t, dying)
+					for _, key := range []string{"a", "z"} {
+						must(t, txn.Put([]byte(key), []byte("1")))
+						txn.Notify(oneTwo)
+					}
+					ts := mustCommit(t, txn)
+					dying.waitIdle()
+					if got := cellsOf(t, db, 1, ts); strings.Contains(got, "z") {
+						t.Fatalf("the secondary has been committed: %s", got)
+					}
+					if by == "reader" {
+						reader := mustBegin(t, db)
+						if got := mustGet(t, reader, "a") + mustGet(t, reader, "z"); got != "11" {
+							t.Fatalf("read %s", got)
 						}
-						return nil
-					}}
-				})
-				txn := mustBegin(t, dying)
-				for _, key := range []string{"a", "z"} {
-					must(t, txn.Put([]byte(key), []byte("1")))
-					txn.Notify(oneTwo)
-				}
-				ts := mustCommit(t, txn)
-				dying.waitIdle()
-				if got := cellsOf(t, db, 1, ts); strings.Contains(got, "z") {
-					t.Fatalf("the secondary has been committed: %s", got)
-				}
-				if by == "reader" {
-					reader := mustBegin(t, db)
-					if got := mustGet(t, reader, "a") + mustGet(t, reader, "z"); got != "11" {
-						t.Fatalf("read %s", got)
+						reader.Close()
+					} else {
+						now, err := db.Timestamp(t.Context())
+						must(t, err)
+						must(t, db.Observers().Settle(t.Context(), kv.Span{}, now))
+						if got, want := cellsOf(t, db, 1, ts), "a@1/3 z@1/3"; got != want {
+							t.Fatalf("after Settle: %s, want %s", got, want)
+						}
 					}
-					reader.Close()
-				} else {
-					now, err := db.Timestamp(t.Context())
-					must(t, err)
-					must(t, db.Observers().Settle(t.Context(), kv.Span{}, now))
+					db.waitIdle()
 					if got, want := cellsOf(t, db, 1, ts), "a@1/3 z@1/3"; got != want {
-						t.Fatalf("after Settle: %s, want %s", got, want)
+						t.Errorf("%s, want %s", got, want)
 					}
-				}
-				db.waitIdle()
-				if got, want := cellsOf(t, db, 1, ts), "a@1/3 z@1/3"; got != want {
-					t.Errorf("%s, want %s", got, want)
-				}
-			})
+				})
+			}
 		}
-	}
+	})
 }
 
 // Goal: T-OBS-3 in the store: a cell is cleared only up to the timestamp given, so that a change after the observer's
 // snapshot stays pending. Put raises a cell and lowers none; Drop removes one observer's.
 func TestProto_T_OBS_3(t *testing.T) {
-	ctx := t.Context()
-	db := newCluster(t, nil, "m").db(Options{}, nil)
-	change := func() tso.Timestamp {
-		txn := mustBegin(t, db)
-		for _, key := range []string{"a", "b", "z"} {
-			must(t, txn.Put([]byte(key), []byte("1")))
-			txn.Notify(oneTwo)
+	eachEngine(t, func(t *testing.T, open opener) {
+		ctx := t.Context()
+		db := open(t, nil, "m").db(Options{}, nil)
+		change := func() tso.Timestamp {
+			txn := mustBegin(t, db)
+			for _, key := range []string{"a", "b", "z"} {
+				must(t, txn.Put([]byte(key), []byte("1")))
+				txn.Notify(oneTwo)
+			}
+			ts := mustCommit(t, txn)
+			db.waitIdle()
+			return ts
 		}
-		ts := mustCommit(t, txn)
-		db.waitIdle()
-		return ts
-	}
-	first := change()
-	second := change()
-	cells := db.Observers()
-	expect := func(observer uint64, want string) {
-		t.Helper()
-		if got := cellsOf(t, db, observer, first, second); got != want {
-			t.Errorf("observer %d: %q, want %q", observer, got, want)
+		first := change()
+		second := change()
+		cells := db.Observers()
+		expect := func(observer uint64, want string) {
+			t.Helper()
+			if got := cellsOf(t, db, observer, first, second); got != want {
+				t.Errorf("observer %d: %q, want %q", observer, got, want)
+			}
 		}
-	}
-	cleared, err := cells.Clear(ctx, 1, []kv.NotifyUpTo{{Key: []byte("a"), UpTo: first}, {Key: []byte("b"), UpTo: second}, {Key: []byte("z"), UpTo: second}})
-	if err != nil || cleared != 2 {
-		t.Fatalf("cleared %d, %v", cleared, err)
-	}
-	expect(1, "a@2/3")
-	must(t, cells.Put(ctx, 1, [][]byte{[]byte("a"), []byte("y")}, first, 0))
-	expect(1, "a@2/3 y@1/0")
-	expect(2, "a@2/3 b@2/3 z@2/3")
-	must(t, cells.Drop(ctx, 2, kv.Span{Start: []byte("b")}))
-	expect(2, "a@2/3")
-	expect(1, "a@2/3 y@1/0")
+		cleared, err := cells.Clear(ctx, 1, []kv.NotifyUpTo{{Key: []byte("a"), UpTo: first}, {Key: []byte("b"), UpTo: second}, {Key: []byte("z"), UpTo: second}})
+		if err != nil || cleared != 2 {
+			t.Fatalf("cleared %d, %v", cleared, err)
+		}
+		expect(1, "a@2/3")
+		must(t, cells.Put(ctx, 1, [][]byte{[]byte("a"), []byte("y")}, first, 0))
+		expect(1, "a@2/3 y@1/0")
+		expect(2, "a@2/3 b@2/3 z@2/3")
+		must(t, cells.Drop(ctx, 2, kv.Span{Start: []byte("b")}))
+		expect(2, "a@2/3")
+		expect(1, "a@2/3 y@1/0")
+	})
 }
 
 // Goal: Watch reports the commits on all stores, asks for a scan at the beginning and when a stream was interrupted, and

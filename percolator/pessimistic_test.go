@@ -86,6 +86,7 @@ func realOracle(t testing.TB) tso.Oracle {
 func eachRealCluster(t *testing.T, run func(t *testing.T, c *cluster)) {
 	t.Run("stores=1", func(t *testing.T) { run(t, newCluster(t, realOracle(t))) })
 	t.Run("stores=3", func(t *testing.T) { run(t, newCluster(t, realOracle(t), "h", "p")) })
+	t.Run("table", func(t *testing.T) { run(t, newTable(t, realOracle(t))) })
 }
 
 // Goal: transaction blocks queue for a hot row: no update is lost and none fails. Method: 64 goroutines increment one

@@ -101,13 +101,21 @@ func TestProto_T_PES_3(t *testing.T) {
 }
 
 // Goal: of transactions in a deadlock one receives the error, and the others continue; no transaction waits for itself.
-// Method: cycles of two and three over one store and over three that share a wait graph.
+// Method: cycles of two and three over one store, over three that share a wait graph, and over a table.
 func TestProto_T_PES_8(t *testing.T) {
 	keys := []string{"a", "k", "z"}
-	for _, bounds := range [][]string{nil, {"h", "p"}} {
+	for name, open := range map[string]func(*testing.T) *cluster{
+		"stores=1": func(t *testing.T) *cluster {
+			return newClusterWith(t, realOracle(t), kv.Options{WaitGraph: waitgraph.NewLocal()})
+		},
+		"stores=3": func(t *testing.T) *cluster {
+			return newClusterWith(t, realOracle(t), kv.Options{WaitGraph: waitgraph.NewLocal()}, "h", "p")
+		},
+		"table": func(t *testing.T) *cluster { return newTable(t, realOracle(t)) },
+	} {
 		for _, n := range []int{1, 2, 3} {
-			t.Run(fmt.Sprintf("stores=%d,circle=%d", len(bounds)+1, n), func(t *testing.T) {
-				c := newClusterWith(t, realOracle(t), kv.Options{WaitGraph: waitgraph.NewLocal()}, bounds...)
+			t.Run(fmt.Sprintf("%s,circle=%d", name, n), func(t *testing.T) {
+				c := open(t)
 				db := c.db(Options{}, nil)
 				txns := make([]*Txn, n)
 				for i := range txns {

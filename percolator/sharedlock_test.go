@@ -14,14 +14,14 @@ import (
 // restarts is a cluster whose stores can be restarted under a DB: locks in memory are lost.
 type restarts struct {
 	*cluster
-	shards map[*kv.Store]*hookShard
+	shards map[member]*hookShard
 }
 
 func newRestarts(t *testing.T, bounds ...string) (*restarts, *DB) {
-	r := &restarts{cluster: newCluster(t, nil, bounds...), shards: map[*kv.Store]*hookShard{}}
+	r := &restarts{cluster: newCluster(t, nil, bounds...), shards: map[member]*hookShard{}}
 	return r, r.db(Options{}, func(s kv.Shard) kv.Shard {
 		h := &hookShard{Shard: s}
-		r.shards[s.(networked).Store] = h
+		r.shards[s.(networked).member] = h
 		return h
 	})
 }
@@ -365,10 +365,10 @@ func prewriteOnly(t *testing.T, c *cluster, startTS tso.Timestamp, key string) {
 // lock, loses it, or loses it to another transaction.
 func TestSharedLockOfALargeTransaction(t *testing.T) {
 	for _, tc := range []struct{ restart, taken bool }{{false, false}, {true, false}, {true, true}} {
-		c := &restarts{cluster: newCluster(t, nil, "m"), shards: map[*kv.Store]*hookShard{}}
+		c := &restarts{cluster: newCluster(t, nil, "m"), shards: map[member]*hookShard{}}
 		db := c.db(spilling, func(s kv.Shard) kv.Shard {
 			h := &hookShard{Shard: s}
-			c.shards[s.(networked).Store] = h
+			c.shards[s.(networked).member] = h
 			return h
 		})
 		txn := mustBeginTxn(t, db, pessimistic)

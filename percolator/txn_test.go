@@ -11,9 +11,10 @@ import (
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
 )
 
-// eachCluster runs a test on one store (one-phase commit) and on three (two-phase commit).
+// eachCluster runs a test on one store (one-phase commit), on three (two-phase commit), and on a table.
 func eachCluster(t *testing.T, run func(t *testing.T, c *cluster)) {
 	t.Run("stores=1", func(t *testing.T) { run(t, newCluster(t, nil)) })
 	t.Run("stores=3", func(t *testing.T) { run(t, newCluster(t, nil, "h", "p")) })
@@ -21,6 +22,18 @@ func eachCluster(t *testing.T, run func(t *testing.T, c *cluster)) {
 		c := newCluster(t, nil, "h", "p")
 		c.twoPhases = true
 		run(t, c)
+	})
+	t.Run("table", func(t *testing.T) { run(t, newTable(t, nil)) })
+}
+
+// opener opens a cluster; of a table the bounds are ignored.
+type opener func(t testing.TB, oracle tso.Oracle, bounds ...string) *cluster
+
+// eachEngine runs a test that opens a cluster: of stores, and of a table.
+func eachEngine(t *testing.T, run func(t *testing.T, open opener)) {
+	t.Run("stores", func(t *testing.T) { run(t, newCluster) })
+	t.Run("table", func(t *testing.T) {
+		run(t, func(t testing.TB, oracle tso.Oracle, _ ...string) *cluster { return newTable(t, oracle) })
 	})
 }
 
@@ -198,71 +211,73 @@ func TestProto_T_LCK_2(t *testing.T) {
 // Goal: Insert fails if and only if the key has a value at the snapshot, or one was inserted since.
 // Method: sequences of writes on existing and non-existing keys, distributed over the stores.
 func TestProto_T_CMP_1(t *testing.T) {
-	put := func(k string) func(*Txn) error { return func(x *Txn) error { return x.Put([]byte(k), []byte("p")) } }
-	insert := func(k string) func(*Txn) error {
-		return func(x *Txn) error { return x.Insert([]byte(k), []byte("i")) }
-	}
-	del := func(k string) func(*Txn) error { return func(x *Txn) error { return x.Delete([]byte(k)) } }
-	lock := func(k string) func(*Txn) error {
-		return func(x *Txn) error { return x.LockKeys(t.Context(), []byte(k)) }
-	}
-	type steps = []func(*Txn) error
-	for _, tc := range []struct {
-		name   string
-		steps  steps
-		exists bool   // KeyExistsError
-		after  string // of the key, if committed
-	}{
-		{"insert new", steps{insert("new")}, false, "i"},
-		{"insert old", steps{insert("old")}, true, ""},
-		{"delete, insert old", steps{del("old"), insert("old")}, false, "i"},
-		{"insert, delete new", steps{insert("new"), del("new")}, false, "-"},
-		{"insert, delete old", steps{insert("old"), del("old")}, true, ""},
-		{"insert, delete, insert new", steps{insert("new"), del("new"), insert("new")}, false, "i"},
-		{"insert, delete, lock new", steps{insert("new"), del("new"), lock("new")}, false, "-"},
-		{"insert, delete, lock old", steps{insert("old"), del("old"), lock("old")}, true, ""},
-		{"insert twice", steps{insert("new"), insert("new")}, true, ""},
-		{"put, insert", steps{put("new"), insert("new")}, true, ""},
-		{"lock, insert new", steps{lock("new"), insert("new")}, false, "i"},
-		{"lock, insert old", steps{lock("old"), insert("old")}, true, ""},
-		{"insert, put new", steps{insert("new"), put("new")}, false, "p"},
-		{"insert, put old", steps{insert("old"), put("old")}, true, ""},
-	} {
-		for _, more := range []bool{false, true} { // alone, and with writes on the other stores
-			t.Run(fmt.Sprintf("%s/more=%v", tc.name, more), func(t *testing.T) {
-				c := newCluster(t, nil, "l", "o")
-				db := c.db(Options{}, nil)
-				base := mustBegin(t, db)
-				mustPut(t, base, "old=0")
-				mustCommit(t, base)
-				txn := mustBegin(t, db)
-				for _, step := range tc.steps {
-					if err := step(txn); err != nil {
+	eachEngine(t, func(t *testing.T, open opener) {
+		put := func(k string) func(*Txn) error { return func(x *Txn) error { return x.Put([]byte(k), []byte("p")) } }
+		insert := func(k string) func(*Txn) error {
+			return func(x *Txn) error { return x.Insert([]byte(k), []byte("i")) }
+		}
+		del := func(k string) func(*Txn) error { return func(x *Txn) error { return x.Delete([]byte(k)) } }
+		lock := func(k string) func(*Txn) error {
+			return func(x *Txn) error { return x.LockKeys(t.Context(), []byte(k)) }
+		}
+		type steps = []func(*Txn) error
+		for _, tc := range []struct {
+			name   string
+			steps  steps
+			exists bool   // KeyExistsError
+			after  string // of the key, if committed
+		}{
+			{"insert new", steps{insert("new")}, false, "i"},
+			{"insert old", steps{insert("old")}, true, ""},
+			{"delete, insert old", steps{del("old"), insert("old")}, false, "i"},
+			{"insert, delete new", steps{insert("new"), del("new")}, false, "-"},
+			{"insert, delete old", steps{insert("old"), del("old")}, true, ""},
+			{"insert, delete, insert new", steps{insert("new"), del("new"), insert("new")}, false, "i"},
+			{"insert, delete, lock new", steps{insert("new"), del("new"), lock("new")}, false, "-"},
+			{"insert, delete, lock old", steps{insert("old"), del("old"), lock("old")}, true, ""},
+			{"insert twice", steps{insert("new"), insert("new")}, true, ""},
+			{"put, insert", steps{put("new"), insert("new")}, true, ""},
+			{"lock, insert new", steps{lock("new"), insert("new")}, false, "i"},
+			{"lock, insert old", steps{lock("old"), insert("old")}, true, ""},
+			{"insert, put new", steps{insert("new"), put("new")}, false, "p"},
+			{"insert, put old", steps{insert("old"), put("old")}, true, ""},
+		} {
+			for _, more := range []bool{false, true} { // alone, and with writes on the other stores
+				t.Run(fmt.Sprintf("%s/more=%v", tc.name, more), func(t *testing.T) {
+					c := open(t, nil, "l", "o")
+					db := c.db(Options{}, nil)
+					base := mustBegin(t, db)
+					mustPut(t, base, "old=0")
+					mustCommit(t, base)
+					txn := mustBegin(t, db)
+					for _, step := range tc.steps {
+						if err := step(txn); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if more {
+						mustPut(t, txn, "a=1", "z=1")
+					}
+					_, err := txn.Commit(t.Context())
+					var exists *mvcc.KeyExistsError
+					if errors.As(err, &exists) != tc.exists || err != nil && !tc.exists {
 						t.Fatal(err)
 					}
-				}
-				if more {
-					mustPut(t, txn, "a=1", "z=1")
-				}
-				_, err := txn.Commit(t.Context())
-				var exists *mvcc.KeyExistsError
-				if errors.As(err, &exists) != tc.exists || err != nil && !tc.exists {
-					t.Fatal(err)
-				}
-				db.waitIdle()
-				if locks := c.locks(); len(locks) != 0 {
-					t.Fatalf("locks left: %v", locks)
-				}
-				key := "new"
-				if strings.HasSuffix(tc.name, "old") {
-					key = "old"
-				}
-				if got := mustGet(t, mustBegin(t, db), key); err == nil && got != tc.after {
-					t.Fatalf("%s, want %s", got, tc.after)
-				}
-			})
+					db.waitIdle()
+					if locks := c.locks(); len(locks) != 0 {
+						t.Fatalf("locks left: %v", locks)
+					}
+					key := "new"
+					if strings.HasSuffix(tc.name, "old") {
+						key = "old"
+					}
+					if got := mustGet(t, mustBegin(t, db), key); err == nil && got != tc.after {
+						t.Fatalf("%s, want %s", got, tc.after)
+					}
+				})
+			}
 		}
-	}
+	})
 }
 
 // Goal: of two transactions that insert one key, one succeeds, and the other receives a conflict, not the error of a

@@ -199,7 +199,7 @@ func (a *acquiring) put(ctx context.Context, i int, l, instead *heldLock, u *unc
 
 func (a *acquiring) lock(at tso.Timestamp) *heldLock {
 	return held(mvcc.Lock{Op: mvcc.OpPessimistic, Shared: a.req.Shared, StartTS: a.req.StartTS, Primary: bytes.Clone(a.req.Primary), TTLMillis: a.req.TTLMillis,
-		LeaseMillis: a.req.LeaseMillis, HeardMillis: uint64(time.Now().UnixMilli()), Process: a.req.Process, ForUpdateTS: at})
+		LeaseMillis: a.req.LeaseMillis, HeardMillis: a.s.heardMillis(), Process: a.req.Process, ForUpdateTS: at})
 }
 
 // await waits until a key may be free. It returns the lock that is in the way when the time is over, and before that now and

@@ -3,7 +3,6 @@ package bigtable
 import (
 	"bytes"
 	"context"
-	"time"
 
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
@@ -238,7 +237,7 @@ func (s *Shard) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusReques
 		if v.own == nil && v.recordsGone(req.StartTS) != nil && !req.ResolvingPessimistic {
 			return mvcc.TxnStatus{RolledBack: true}, nil
 		}
-		st, do, pushTS, err := mvcc.DecideStatus(req, silentMillis(v.Lock), &v.Records)
+		st, do, pushTS, err := mvcc.DecideStatus(req, s.silentMillis(v.Lock), &v.Records)
 		if err != nil {
 			return mvcc.TxnStatus{}, err
 		}
@@ -288,7 +287,7 @@ func (s *Shard) Heartbeat(ctx context.Context, req *kv.HeartbeatRequest) (uint64
 		}
 		l := own.lock
 		l.TTLMillis = max(l.TTLMillis, req.TTLMillis)
-		l.LeaseMillis, l.HeardMillis = req.LeaseMillis, uint64(time.Now().UnixMilli())
+		l.LeaseMillis, l.HeardMillis = req.LeaseMillis, s.heardMillis()
 		beaten := held(l)
 		done, err := s.replace(ctx, req.Primary, own, beaten)
 		switch {
@@ -320,7 +319,7 @@ func (s *Shard) CheckSecondaryLocks(ctx context.Context, req *kv.CheckSecondaryL
 			if err := v.recordsGone(req.StartTS); err != nil {
 				return mvcc.SecondaryStatus{}, err
 			}
-			all.Add(req, i, silentMillis(v.Lock), &v.Records)
+			all.Add(req, i, s.silentMillis(v.Lock), &v.Records)
 		}
 		if !all.RollBackMissing(req) {
 			if all.Status.CommitTS != 0 || all.Status.RolledBack {

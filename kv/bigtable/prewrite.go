@@ -141,7 +141,7 @@ func (p *prewriting) refuse(severity mvcc.PrewriteVerdict, err error) {
 // lock returns the lock of a mutation.
 func (p *prewriting) lock(m *mvcc.Mutation) *heldLock {
 	l := mvcc.Lock{Op: m.Op, TxnSize: p.req.TxnSize, StartTS: p.req.StartTS, Primary: bytes.Clone(p.req.Primary), TTLMillis: p.req.TTLMillis,
-		LeaseMillis: p.req.LeaseMillis, HeardMillis: uint64(time.Now().UnixMilli()), Process: p.req.Process, MinCommitTS: p.minCommitTS,
+		LeaseMillis: p.req.LeaseMillis, HeardMillis: p.s.heardMillis(), Process: p.req.Process, MinCommitTS: p.minCommitTS,
 		ForUpdateTS: m.LockedAt, Notify: p.req.NotifySetOf(m)}
 	return held(l)
 }
@@ -205,7 +205,7 @@ func (p *prewriting) place(ctx context.Context, i int, m *mvcc.Mutation, v *view
 // been executed yet: it removes the lock only as it was.
 func (p *prewriting) renew(ctx context.Context, i int, m *mvcc.Mutation, v *view) (renewed bool, err error) {
 	l := v.own.lock
-	l.HeardMillis = max(l.HeardMillis+1, uint64(time.Now().UnixMilli()))
+	l.HeardMillis = max(l.HeardMillis+1, p.s.heardMillis())
 	next := held(l)
 	change := widerow.NewMutation()
 	change.Set(familyLock, next.column, next.value)

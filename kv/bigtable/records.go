@@ -3,7 +3,6 @@ package bigtable
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
@@ -167,11 +166,11 @@ func (v *view) recordsGone(startTS tso.Timestamp) error {
 // silentMillis is for how long the owner of a lock has sent no request for it. It is the difference of the clocks of two
 // processes; if they differ by more than a lock's lease, the lease protects less, and the TTL, which the oracle's time
 // decides, still does.
-func silentMillis(l *mvcc.Lock) uint64 {
+func (s *Shard) silentMillis(l *mvcc.Lock) uint64 {
 	if l == nil {
 		return 0
 	}
-	return uint64(max(0, time.Now().UnixMilli()-int64(l.HeardMillis)))
+	return uint64(max(0, int64(s.heardMillis())-int64(l.HeardMillis)))
 }
 
 // gather reads what decisions about a transaction on keys depend on. views[i] is of keys[i].

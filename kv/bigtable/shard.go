@@ -57,12 +57,17 @@ type ShardOptions struct {
 	Oracle tso.Oracle
 	// WaitGraph, if given, receives waits for pessimistic locks that last, so that deadlocks are detected.
 	WaitGraph waitgraph.Graph
+	// Clock is the wall clock, time.Now by default: by it a lock's owner notes when it has last sent a request for the lock.
+	Clock func() time.Time
 	// RowsPerSecond bounds the rows that reads, locks and prewrites read and write, a conditional request counted twice; 0: no bound.
 	RowsPerSecond int
 }
 
 // NewShard returns a shard over a table. The client stays the caller's.
 func NewShard(ctx context.Context, c *Client, opts ShardOptions) (*Shard, error) {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
 	s := &Shard{c: c, opts: opts, run: rand.Uint64(), ended: make(chan struct{}), rowBytes: maxRowBytes}
 	s.issued.oracle, s.limit.perSecond = opts.Oracle, float64(opts.RowsPerSecond)
 	s.reads = gatherer[pointRead]{atOnce: readsAtOnce, most: mostGathered, send: s.readPoints}
@@ -105,6 +110,9 @@ func (s *Shard) admit(refs ...kv.RangeRef) error {
 	}
 	return nil
 }
+
+// heardMillis is the time of a request for a lock, as it is noted in the lock.
+func (s *Shard) heardMillis() uint64 { return uint64(s.opts.Clock().UnixMilli()) }
 
 // Status implements kv.Shard. Bigtable states the size of a table by its administration only.
 func (s *Shard) Status(context.Context) (kv.ShardStatus, error) {

@@ -13,18 +13,20 @@ import (
 
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/bigtable"
+	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/tso"
 )
 
-// fixture is a store in memory with an observer of the rows "r/…".
+// fixture is a store, or a table of kv/bigtable, in memory with an observer of the rows "r/…".
 type fixture struct {
 	t  testing.TB
 	db *percolator.DB
 	o  *Observer
-	// shard is the store.
+	// shard is the store, or the table's.
 	shard  *restartingShard
 	router kv.Router
 }
@@ -70,19 +72,49 @@ func (r *wrappedRouter) LocateEnd(ctx context.Context, end []byte) (*kv.RangeDes
 
 const observerID = 7
 
+// opener opens a fixture.
+type opener func(t testing.TB, opts percolator.Options) *fixture
+
+// eachEngine runs a test over a store and over a table.
+func eachEngine(t *testing.T, run func(t *testing.T, open opener)) {
+	t.Run("store", func(t *testing.T) { run(t, newFixture) })
+	t.Run("table", func(t *testing.T) { run(t, newTable) })
+}
+
 func newFixture(t testing.TB, opts percolator.Options) *fixture {
+	t.Helper()
+	oracle := newOracle(t)
+	store, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true, ShardID: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return fixtureOver(t, oracle, store, store.Router(), opts)
+}
+
+func newTable(t testing.TB, opts percolator.Options) *fixture {
+	t.Helper()
+	oracle := newOracle(t)
+	shard, err := bigtable.NewShard(t.Context(), bigtable.NewClient(widerow.NewMemory(), time.Minute), bigtable.ShardOptions{Oracle: oracle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(shard.Close)
+	return fixtureOver(t, oracle, shard, bigtable.NewRouter(shard), opts)
+}
+
+func newOracle(t testing.TB) tso.Oracle {
 	t.Helper()
 	oracle, err := tso.NewLocal(t.Context(), &tso.MemoryWindow{}, tso.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { oracle.Close() })
-	store, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true, ShardID: "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
-	router := &wrappedRouter{Router: store.Router(), shard: &restartingShard{Shard: store}}
+	return oracle
+}
+
+func fixtureOver(t testing.TB, oracle tso.Oracle, shard kv.Shard, routes kv.Router, opts percolator.Options) *fixture {
+	router := &wrappedRouter{Router: routes, shard: &restartingShard{Shard: shard}}
 	db := percolator.New(router, oracle, opts)
 	t.Cleanup(func() { db.Close() })
 	return &fixture{t: t, db: db, shard: router.shard, router: router, o: &Observer{ID: observerID, Cells: db.Observers(), Rows: []byte("r/"), Acks: []byte("a/")}}

@@ -21,40 +21,42 @@ import (
 // update, insert and delete rows, while workers deliver, in all modes; workers crash at random: before the commit, when
 // they abandon their transaction, and after it, when they do not clear.
 func TestProto_T_OBS_1(t *testing.T) {
-	for name, mode := range modes {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, percolator.Options{LockTTL: 100 * time.Millisecond})
-			const rows, writers, workers, writes = 12, 3, 4, 2000
-			var writing, delivering sync.WaitGroup
-			for n := range writers {
-				writing.Go(func() {
-					r := rand.New(rand.NewPCG(uint64(n), 1))
-					for range writes {
-						f.tryWrite(r.IntN(rows), r.IntN(50)-5)
-					}
-				})
-			}
-			var stop atomic.Bool
-			d := &deliveries{counts: map[string]int{}}
-			for n := range workers {
-				w := &worker{f: f, r: rand.New(rand.NewPCG(uint64(n), 2)), mode: mode, d: d}
-				delivering.Go(func() {
-					for !stop.Load() {
-						w.run(t)
-					}
-				})
-			}
-			writing.Wait()
-			eventually(t, "changes stay pending", func() bool { return len(f.pending()) == 0 })
-			stop.Store(true)
-			delivering.Wait()
-			f.checkSum()
-			d.atMostOnce(t)
-			if d.runs < 20 {
-				t.Errorf("only %d deliveries", d.runs)
-			}
-		})
-	}
+	eachEngine(t, func(t *testing.T, open opener) {
+		for name, mode := range modes {
+			t.Run(name, func(t *testing.T) {
+				f := open(t, percolator.Options{LockTTL: 100 * time.Millisecond})
+				const rows, writers, workers, writes = 12, 3, 4, 2000
+				var writing, delivering sync.WaitGroup
+				for n := range writers {
+					writing.Go(func() {
+						r := rand.New(rand.NewPCG(uint64(n), 1))
+						for range writes {
+							f.tryWrite(r.IntN(rows), r.IntN(50)-5)
+						}
+					})
+				}
+				var stop atomic.Bool
+				d := &deliveries{counts: map[string]int{}}
+				for n := range workers {
+					w := &worker{f: f, r: rand.New(rand.NewPCG(uint64(n), 2)), mode: mode, d: d}
+					delivering.Go(func() {
+						for !stop.Load() {
+							w.run(t)
+						}
+					})
+				}
+				writing.Wait()
+				eventually(t, "changes stay pending", func() bool { return len(f.pending()) == 0 })
+				stop.Store(true)
+				delivering.Wait()
+				f.checkSum()
+				d.atMostOnce(t)
+				if d.runs < 20 {
+					t.Errorf("only %d deliveries", d.runs)
+				}
+			})
+		}
+	})
 }
 
 // tryWrite is write by one of several writers, of which one commits.
@@ -145,47 +147,49 @@ func (w *worker) act(ctx context.Context, txn *percolator.Txn, cells []kv.Notify
 // Goal: T-OBS-2: of two transactions that deliver one change one commits: optimistic ones conflict when they commit, of
 // pessimistic ones the second does not get the change, and does not get it again after the first has committed.
 func TestProto_T_OBS_2(t *testing.T) {
-	t.Run("optimistic", func(t *testing.T) {
-		f := newFixture(t, percolator.Options{})
-		f.write(1, 5)
-		cells := f.pending()
-		one, two := f.begin(modes["optimistic"]), f.begin(modes["optimistic"])
-		first, second := f.claim(one, cells), f.claim(two, cells)
-		if len(first.Changes) != 1 || len(second.Changes) != 1 {
-			t.Fatal(first, second)
-		}
-		for _, err := range []error{first.Acknowledge(one), second.Acknowledge(two)} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		f.commit(one)
-		if _, err := two.Commit(t.Context()); errkind.Of(err) != errkind.WriteConflict {
-			t.Fatalf("the second commit: %v", err)
-		}
-		f.expectSeen(cells, modes["optimistic"])
-	})
-	for _, name := range []string{"pessimistic", "pessimistic, read committed"} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, percolator.Options{})
+	eachEngine(t, func(t *testing.T, open opener) {
+		t.Run("optimistic", func(t *testing.T) {
+			f := open(t, percolator.Options{})
 			f.write(1, 5)
 			cells := f.pending()
-			one, two := f.begin(modes[name]), f.begin(modes[name])
-			first := f.claim(one, cells)
-			if c := f.claim(two, cells); len(first.Changes) != 1 || len(c.Changes) != 0 || c.Locked != 1 {
-				t.Fatal(first, c)
+			one, two := f.begin(modes["optimistic"]), f.begin(modes["optimistic"])
+			first, second := f.claim(one, cells), f.claim(two, cells)
+			if len(first.Changes) != 1 || len(second.Changes) != 1 {
+				t.Fatal(first, second)
 			}
-			if err := first.Acknowledge(one); err != nil {
-				t.Fatal(err)
+			for _, err := range []error{first.Acknowledge(one), second.Acknowledge(two)} {
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
 			f.commit(one)
-			if c := f.claim(two, cells); len(c.Changes) != 0 || c.Locked != 0 { // its snapshot is older than the first's commit
-				t.Fatalf("delivered twice: %+v", c)
+			if _, err := two.Commit(t.Context()); errkind.Of(err) != errkind.WriteConflict {
+				t.Fatalf("the second commit: %v", err)
 			}
-			two.Close()
-			f.expectSeen(cells, modes[name])
+			f.expectSeen(cells, modes["optimistic"])
 		})
-	}
+		for _, name := range []string{"pessimistic", "pessimistic, read committed"} {
+			t.Run(name, func(t *testing.T) {
+				f := open(t, percolator.Options{})
+				f.write(1, 5)
+				cells := f.pending()
+				one, two := f.begin(modes[name]), f.begin(modes[name])
+				first := f.claim(one, cells)
+				if c := f.claim(two, cells); len(first.Changes) != 1 || len(c.Changes) != 0 || c.Locked != 1 {
+					t.Fatal(first, c)
+				}
+				if err := first.Acknowledge(one); err != nil {
+					t.Fatal(err)
+				}
+				f.commit(one)
+				if c := f.claim(two, cells); len(c.Changes) != 0 || c.Locked != 0 { // its snapshot is older than the first's commit
+					t.Fatalf("delivered twice: %+v", c)
+				}
+				two.Close()
+				f.expectSeen(cells, modes[name])
+			})
+		}
+	})
 }
 
 // expectSeen checks that nobody gets the changes any more, and that who finds them clears their cells.
@@ -210,77 +214,83 @@ func (f *fixture) expectSeen(cells []kv.NotifyCell, mode percolator.TxnOptions) 
 
 // Goal: T-OBS-3: a change after the snapshot of a delivery is not lost when that clears its cell.
 func TestProto_T_OBS_3(t *testing.T) {
-	for name, mode := range modes {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, percolator.Options{})
-			f.write(1, 5)
-			txn := f.begin(mode)
-			c := f.claim(txn, f.pending())
-			later := f.write(1, 6)
-			if err := project(t.Context(), txn, c); err != nil {
-				t.Fatal(err)
-			}
-			f.commit(txn)
-			if err := c.Clear(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			left := f.pending()
-			if len(left) != 1 || left[0].Latest != later {
-				t.Fatalf("pending: %+v, want the change at %d", left, later)
-			}
-			w := &worker{f: f, r: rand.New(rand.NewPCG(1, 1)), mode: mode, d: &deliveries{counts: map[string]int{}}}
-			for len(f.pending()) > 0 {
-				w.run(t)
-			}
-			f.checkSum()
-		})
-	}
+	eachEngine(t, func(t *testing.T, open opener) {
+		for name, mode := range modes {
+			t.Run(name, func(t *testing.T) {
+				f := open(t, percolator.Options{})
+				f.write(1, 5)
+				txn := f.begin(mode)
+				c := f.claim(txn, f.pending())
+				later := f.write(1, 6)
+				if err := project(t.Context(), txn, c); err != nil {
+					t.Fatal(err)
+				}
+				f.commit(txn)
+				if err := c.Clear(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				left := f.pending()
+				if len(left) != 1 || left[0].Latest != later {
+					t.Fatalf("pending: %+v, want the change at %d", left, later)
+				}
+				w := &worker{f: f, r: rand.New(rand.NewPCG(1, 1)), mode: mode, d: &deliveries{counts: map[string]int{}}}
+				for len(f.pending()) > 0 {
+					w.run(t)
+				}
+				f.checkSum()
+			})
+		}
+	})
 }
 
 // Goal: T-OBS-4: many changes of a row are delivered once at least and as often as there are at most, and the last state
 // is seen.
 func TestProto_T_OBS_4(t *testing.T) {
-	f := newFixture(t, percolator.Options{})
-	const writes = 1000
-	w := &worker{f: f, r: rand.New(rand.NewPCG(1, 1)), mode: modes["pessimistic"], d: &deliveries{counts: map[string]int{}}}
-	var done atomic.Bool
-	var delivering sync.WaitGroup
-	delivering.Go(func() {
-		for !done.Load() || len(f.pending()) > 0 {
-			w.run(t)
+	eachEngine(t, func(t *testing.T, open opener) {
+		f := open(t, percolator.Options{})
+		const writes = 1000
+		w := &worker{f: f, r: rand.New(rand.NewPCG(1, 1)), mode: modes["pessimistic"], d: &deliveries{counts: map[string]int{}}}
+		var done atomic.Bool
+		var delivering sync.WaitGroup
+		delivering.Go(func() {
+			for !done.Load() || len(f.pending()) > 0 {
+				w.run(t)
+			}
+		})
+		for n := range writes {
+			f.write(3, n)
 		}
+		done.Store(true)
+		delivering.Wait()
+		f.checkSum()
+		w.d.atMostOnce(t)
+		if n := len(w.d.counts); n < 1 || n > writes {
+			t.Errorf("%d deliveries of %d changes", n, writes)
+		}
+		t.Logf("%d deliveries of %d changes", len(w.d.counts), writes)
 	})
-	for n := range writes {
-		f.write(3, n)
-	}
-	done.Store(true)
-	delivering.Wait()
-	f.checkSum()
-	w.d.atMostOnce(t)
-	if n := len(w.d.counts); n < 1 || n > writes {
-		t.Errorf("%d deliveries of %d changes", n, writes)
-	}
-	t.Logf("%d deliveries of %d changes", len(w.d.counts), writes)
 }
 
 // Goal: T-OBS-7: without a single hint everything is delivered. Method: workers that only scan, and changes made before
 // they begin.
 func TestProto_T_OBS_7(t *testing.T) {
-	f := newFixture(t, percolator.Options{})
-	for i := range 500 {
-		f.write(i, i)
-	}
-	var delivering sync.WaitGroup
-	for n := range 3 {
-		w := &worker{f: f, r: rand.New(rand.NewPCG(uint64(n), 1)), mode: modes["pessimistic"], d: &deliveries{counts: map[string]int{}}}
-		delivering.Go(func() {
-			for len(f.pending()) > 0 {
-				w.run(t)
-			}
-		})
-	}
-	delivering.Wait()
-	f.checkSum()
+	eachEngine(t, func(t *testing.T, open opener) {
+		f := open(t, percolator.Options{})
+		for i := range 500 {
+			f.write(i, i)
+		}
+		var delivering sync.WaitGroup
+		for n := range 3 {
+			w := &worker{f: f, r: rand.New(rand.NewPCG(uint64(n), 1)), mode: modes["pessimistic"], d: &deliveries{counts: map[string]int{}}}
+			delivering.Go(func() {
+				for len(f.pending()) > 0 {
+					w.run(t)
+				}
+			})
+		}
+		delivering.Wait()
+		f.checkSum()
+	})
 }
 
 // Goal: the acknowledgement of a deleted row is collected, but only when its cell is gone for good; a worker that has read the
