@@ -88,6 +88,7 @@ type Local struct {
 		windowEnd Timestamp // durable
 		marked    uint64    // cur as the last tick left it
 		behind    bool      // the clock is far behind the oracle's time, and that has been logged
+		failing   bool      // the last window could not be saved, and that has been logged
 		renewal   *renewal  // in flight, or nil
 	}
 }
@@ -307,9 +308,14 @@ func (o *Local) save(r *renewal, end Timestamp) {
 		o.mu.windowEnd = end
 		o.followClockLocked()
 	}
+	failing := o.mu.failing
+	o.mu.failing = r.err != nil
 	o.mu.Unlock()
-	if r.err != nil {
+	switch {
+	case r.err != nil && !failing: // Every caller tries again.
 		o.opts.Logger.Error("saving the timestamp window", "err", r.err)
+	case r.err == nil && failing:
+		o.opts.Logger.Info("the timestamp window is saved again")
 	}
 	close(r.done)
 }
