@@ -208,6 +208,7 @@ func (r *run) collectComputed(ctx context.Context, t *catalog.TableDescriptor, s
 	if err != nil {
 		return err
 	}
+	defer r.actAsOwner(t)()
 	for i := range t.Computed {
 		c := &t.Computed[i]
 		if c.Expr == nil {

@@ -77,6 +77,9 @@ func (b *indexBuilder) proceed(ctx context.Context) error {
 	if err := b.open(ctx); err != nil {
 		return err
 	}
+	if b.make != nil {
+		defer b.run.actAsOwner(b.table)()
+	}
 	if b.rec.Phase == catalog.BuildScans {
 		if err := b.scan(ctx); err != nil {
 			return b.run.explainDuplicate(b.table, err)

@@ -55,6 +55,11 @@ type Deps struct {
 	Report Reporter
 	// Exec runs a statement that has a plan, such as the INSERT … SELECT of CREATE TABLE AS. It returns the rows of a query, and the number of rows.
 	Exec func(ctx context.Context, e Execution) (result []types.Row, rows int64, err error)
+	// Restrict begins an operation on what a role owns, in which functions are executed with the privileges of that role and leave nothing behind in
+	// the session; leave ends it. nil: there are no functions of users.
+	Restrict func(owner uint32) (leave func())
+	// Restricted: the statement is executed within such an operation.
+	Restricted bool
 	// Params are the values of the parameters in the query of CREATE TABLE AS.
 	Params Params
 	// CreateRange places a new table in a separate range; nil: it stays in the range of its keys.

@@ -334,6 +334,7 @@ func (r *run) verifyLateKey(ctx context.Context, t *catalog.TableDescriptor, ix 
 		defer reader.Close()
 	}
 	var own []byte
+	defer r.actAsOwner(t)()
 	return r.scanRows(ctx, t, "checking constraint", func(row types.Row) error {
 		ok, err := seeker.Begin(row)
 		if !ok || err != nil {

@@ -17,6 +17,9 @@ func (r *run) temporarySchema(n ast.TableName) (string, error) {
 	if n.Schema != "" && n.Schema != catalog.TemporarySchema && n.Schema != r.Temporary.Name() {
 		return "", pgerror.New(pgerror.InvalidTableDefinition, "cannot create relations in temporary schemas of other sessions").At(n.Position())
 	}
+	if r.Restricted {
+		return "", pgerror.New(pgerror.InsufficientPrivilege, "cannot create temporary table within security-restricted operation")
+	}
 	return r.Temporary.Name(), nil
 }
 

@@ -19,6 +19,9 @@ const deferredCallBytes = 192
 
 // addCall defers the execution of a trigger after a row.
 func (d *Deferred) addCall(g *triggers, t *planner.Trigger, event catalog.TriggerEvents, old, new types.Row) error {
+	if err := d.mayDefer(); err != nil {
+		return err
+	}
 	c := deferredCall{TriggerCall: TriggerCall{Table: g.table, Trigger: t, Row: g.plan.Row, Event: event, Old: g.datum(old), New: g.datum(new), Deferred: true}}
 	if err := d.book(deferredCallBytes + int64(c.Old.Size()+c.New.Size())); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -25,6 +26,8 @@ type Deferred struct {
 	calls  []deferredCall
 	rounds uint64 // of executions
 	held   int64
+	// refuses: a security-restricted operation is being executed. What it defers would be executed with the privileges of another role.
+	refuses bool
 }
 
 // constraintModes are what SET CONSTRAINTS has set in a transaction. The zero value: nothing.
@@ -114,6 +117,20 @@ func (d *Deferred) of(t *catalog.TableDescriptor, oid uint32) *deferredKey {
 	return e
 }
 
+// Refuse has d refuse, or take again, what would be deferred, and returns whether it refused before.
+func (d *Deferred) Refuse(refuse bool) (before bool) {
+	before, d.refuses = d.refuses, refuse
+	return before
+}
+
+// mayDefer fails while d refuses. It precedes every change: what a function has tried before is no reason to permit it.
+func (d *Deferred) mayDefer() error {
+	if d.refuses {
+		return pgerror.New(pgerror.InsufficientPrivilege, "cannot fire deferred trigger within security-restricted operation")
+	}
+	return nil
+}
+
 func (d *Deferred) book(n int64) error {
 	if err := d.memory.Grow(n); err != nil {
 		return err
@@ -136,6 +153,9 @@ func (d *Deferred) addChild(k *planner.ForeignKey, row types.Row) error {
 
 // addRow defers the check of a row of t, by its key, under a constraint.
 func (d *Deferred) addRow(t *catalog.TableDescriptor, oid uint32, key []byte) error {
+	if err := d.mayDefer(); err != nil {
+		return err
+	}
 	e := d.of(t, oid)
 	if _, found := e.children[string(key)]; found {
 		return nil
@@ -146,6 +166,9 @@ func (d *Deferred) addRow(t *catalog.TableDescriptor, oid uint32, key []byte) er
 
 // addParent defers the check that no row references a key: the values of the referenced columns, in the order of the constraint.
 func (d *Deferred) addParent(ev *expr.Context, k *planner.ForeignKey, values types.Row) error {
+	if err := d.mayDefer(); err != nil {
+		return err
+	}
 	key, err := k.AppendParentKey(nil, ev, indexOrder(k, values))
 	if err != nil {
 		return err

@@ -53,6 +53,8 @@ type Runtime struct {
 	Env      *builtin.Env
 	// Role is the OID of the role that may read the values in messages; 0: all may be read.
 	Role uint32
+	// ActAs has functions executed with the privileges of another role until leave is called; nil: there is one role.
+	ActAs func(role uint32) (leave func())
 	// Inputs are the values of Plan.Inputs.
 	Inputs types.Row
 	// RowIDs hands out values of hidden rowid columns.

@@ -128,13 +128,8 @@ func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.
 		if err := k.lock(ctx, percolator.LockOptions{}, rows); err != nil {
 			return err
 		}
-		for i := range f.found {
-			if err := k.ex.tick(ctx); err != nil {
-				return err
-			}
-			if err := k.change(ctx, w, g, f, &f.found[i], action, update); err != nil {
-				return err
-			}
+		if err := k.changeFound(ctx, w, g, f, action, update); err != nil {
+			return err
 		}
 		if err := w.sink.flush(ctx); err != nil {
 			return err
@@ -147,6 +142,23 @@ func (k *keyChecks) cascade(ctx context.Context, f *childFinder, action catalog.
 		return err
 	}
 	return k.run(ctx)
+}
+
+// changeFound has an action change the children that f has found, as the owner of their table: whoever changes the parent need not have privileges on it,
+// and its constraints and triggers before rows do not get theirs.
+func (k *keyChecks) changeFound(ctx context.Context, w *tableWriter, g *triggers, f *childFinder, action catalog.KeyAction, update bool) error {
+	if owner := w.table.OwnerOID(); k.ex.rt.ActAs != nil && owner != k.ex.rt.Role {
+		defer k.ex.rt.ActAs(owner)()
+	}
+	for i := range f.found {
+		if err := k.ex.tick(ctx); err != nil {
+			return err
+		}
+		if err := k.change(ctx, w, g, f, &f.found[i], action, update); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // change has an action change one child.

@@ -94,6 +94,9 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 	if err := c.travel.reset(); err != nil && !endsBlock(tree) {
 		return Tag{}, err
 	}
+	if err := c.tx.acting.refuseRestricted(tree); err != nil {
+		return Tag{}, err
+	}
 	if err := c.authorize(ctx, tree); err != nil {
 		return Tag{}, err
 	}

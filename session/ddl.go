@@ -114,7 +114,7 @@ func changesRows(tree ast.Statement) bool {
 func (c *schemaCommands) dependencies(report ddl.Reporter) ddl.Deps {
 	deps := ddl.Deps{
 		DB: c.deps.DB, Catalog: c.deps.Catalog, Temporary: c.tx.temporary(), Env: c.env, SearchPath: c.settings.SearchPath,
-		Report: report, Exec: c.execute, Logger: c.log, Builds: c.deps.Builds,
+		Report: report, Exec: c.execute, Restrict: c.restrict, Restricted: c.acting.restricted, Logger: c.log, Builds: c.deps.Builds,
 		CheckProcedural: c.procedural.check, LockTimeout: c.settings.LockTimeout, Session: c.tx.guard.Session, User: c.acting.current, SessionUser: c.acting.session,
 		Database: c.identity.database, EndSessions: c.endSessions, CheckSetting: settings.Check, SuperuserSetting: settings.ForSuperusers,
 	}
@@ -260,10 +260,9 @@ func mustBeAlone(tree ast.Statement, block bool) error {
 
 // execute runs a statement of a schema change in ddl's transaction.
 func (c *schemaCommands) execute(ctx context.Context, e ddl.Execution) ([]types.Row, int64, error) {
-	if e.As != 0 && e.As != c.acting.current {
-		own := *c.acting
-		c.acting.fixed, c.acting.current, c.acting.permitted, c.acting.access = true, e.As, nil, nil
-		defer func() { *c.acting = own }()
+	own, schema := c.tx.txn, c.tx.resolver
+	if e.As != 0 {
+		defer c.restrict(e.As)()
 	}
 	under := e.PlanUnder
 	if under == nil {
@@ -278,7 +277,6 @@ func (c *schemaCommands) execute(ctx context.Context, e ddl.Execution) ([]types.
 			e.Guard.Writes(table, 0)
 		}
 	}
-	own, schema := c.tx.txn, c.tx.resolver
 	c.tx.txn, c.tx.resolver = e.Txn, e.Resolver
 	defer func() { c.tx.txn, c.tx.resolver = own, schema }()
 	collected := &rowCollector{discard: !plan.Returns}

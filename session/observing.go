@@ -234,7 +234,7 @@ func (o *Observing) refresh(ctx context.Context) error {
 	if d == nil || d.State == catalog.ObserverDisabled || d.Body == "" {
 		return ErrNoObserver
 	}
-	if owner := d.OwnerOID(); o.s.acting.current != owner || !o.s.acting.fixed {
+	if owner := d.OwnerOID(); o.s.acting.current != owner || o.s.acting.within == "" {
 		o.s.acting.actAs(owner)
 		o.s.tx.setResolver(o.s.tx.resolver)
 	}

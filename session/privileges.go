@@ -23,7 +23,7 @@ func (p *principal) accessTo(r catalog.Resolver) *catalog.Access {
 
 // actAs has the session act as a role, whatever its settings say: the owner of the observer whose statements it runs.
 func (p *principal) actAs(role uint32) {
-	p.fixed, p.session, p.current, p.permitted, p.access = true, role, role, nil, nil
+	p.within, p.session, p.current, p.permitted, p.access = inObserver, role, role, nil, nil
 }
 
 // usable returns r with unqualified names looked up in the part of the search path that the current role may use.

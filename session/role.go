@@ -46,8 +46,10 @@ type principal struct {
 	known map[string]*catalog.Role
 	// permitted are the roles under which the current one was last permitted to run statements.
 	permitted *catalog.Roles
-	// fixed: the settings do not decide as whom the session acts (actAs).
-	fixed bool
+	// within says where the session acts as a role that the settings do not decide (restricted.go); "": they decide.
+	within string
+	// restricted: the session is in a security-restricted operation, or in what that calls.
+	restricted bool
 	// access is that of the current role under the schema of accessVersion, path the part of the search path that it may use (privileges.go);
 	// nil: to be made.
 	access        *catalog.Access
@@ -64,7 +66,7 @@ func (p *principal) connect(s *settings.Settings, tx *transaction, role *catalog
 		settings: s, tx: tx, authenticated: role, session: role.OID, current: role.OID,
 		known: map[string]*catalog.Role{role.Name: role}, initial: roles,
 	}
-	s.CheckRoles(p.check)
+	s.CheckRoles(p.check, p.mayChange)
 }
 
 // roles returns the roles that decide as whom the session may act: those in force, whatever snapshot the transaction has, and
@@ -86,14 +88,17 @@ func (p *principal) roles() (inForce, own *catalog.Roles, err error) {
 
 // check permits a new value of one of the settings that are roles, or of one for superusers.
 func (p *principal) check(setting, name string) error {
-	if setting == settings.Role && name == settings.NoRole {
-		return nil
+	isRole := setting == settings.Role || setting == settings.SessionAuthorization
+	if isRole {
+		if err := p.mayChange(setting); err != nil || name == settings.NoRole && setting == settings.Role {
+			return err
+		}
 	}
 	inForce, own, err := p.roles()
 	if err != nil {
 		return err
 	}
-	if setting != settings.Role && setting != settings.SessionAuthorization {
+	if !isRole {
 		if inForce.Superuser(p.current) || inForce.ByOID(p.current) == nil && own.Superuser(p.current) {
 			return nil
 		}
@@ -101,9 +106,6 @@ func (p *principal) check(setting, name string) error {
 			return nil
 		}
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to set parameter %q", setting)
-	}
-	if p.fixed {
-		return pgerror.New(pgerror.InsufficientPrivilege, "cannot set parameter %q within an observer", setting)
 	}
 	role := own.ByName(name)
 	switch {
@@ -116,6 +118,14 @@ func (p *principal) check(setting, name string) error {
 	}
 	p.known[name] = role
 	return nil
+}
+
+// mayChange fails for a setting that is a role where the settings do not decide.
+func (p *principal) mayChange(setting string) error {
+	if p.within == "" {
+		return nil
+	}
+	return pgerror.New(pgerror.InsufficientPrivilege, "cannot set parameter %q within %s", setting, p.within)
 }
 
 // mayUseParameter reports whether a privilege on a parameter has been granted to the current role.
@@ -136,7 +146,7 @@ func (p *principal) maySet(inForce, own *catalog.Roles, role uint32) bool {
 // update takes the present values of the settings.
 func (p *principal) update() {
 	p.access = nil // The search path may be another one.
-	if p.fixed {
+	if p.within != "" {
 		return
 	}
 	session := p.known[p.settings.SessionUser]

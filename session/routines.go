@@ -112,7 +112,7 @@ func (x *routines) enter(ctx context.Context, f *catalog.RoutineDescriptor) (res
 		return err
 	}
 	if f.SecurityDefiner {
-		undo = append(undo, x.acting.become(f.OwnerOID()))
+		undo = append(undo, x.acting.become(f.OwnerOID(), inDefiner))
 	}
 	for _, c := range f.Config {
 		name, value, _ := strings.Cut(c, "=")
@@ -129,17 +129,23 @@ func (x *routines) enter(ctx context.Context, f *catalog.RoutineDescriptor) (res
 	return restore, nil
 }
 
-// become has the session act as another role until the function that it returns is called.
-func (p *principal) become(role uint32) func() error {
-	fixed, current := p.fixed, p.current
-	p.fixed, p.current, p.permitted, p.access = true, role, nil, nil
+// become has the session act as another role until the function that it returns is called. within says where, for messages.
+func (p *principal) become(role uint32, within string) func() error {
+	outer, current := p.within, p.current
+	p.within, p.current, p.permitted, p.access = within, role, nil, nil
 	p.tx.resolver = nil // The search path is that of the role.
 	return func() error {
-		p.fixed, p.current, p.permitted, p.access = fixed, current, nil, nil
+		p.within, p.current, p.permitted, p.access = outer, current, nil, nil
 		p.tx.resolver = nil
 		p.update()
 		return nil
 	}
+}
+
+// lend is become for what the executor does in another role's name.
+func (p *principal) lend(role uint32) (leave func()) {
+	back := p.become(role, inDefiner)
+	return func() { _ = back() }
 }
 
 // routineRows are the values of a function that returns a set. They implement builtin.SetRows, and plpgsql.Sink while they are computed.

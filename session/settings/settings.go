@@ -67,6 +67,7 @@ type Settings struct {
 	before, locals map[string]string
 	onChange       func()
 	checkRole      func(name, value string) error
+	checkReset     func(name string) error
 	mayExamine     func() bool
 	textSearch     func(name string) (canonical string, ok bool)
 }
@@ -143,8 +144,11 @@ func ForSuperusers(name string) bool {
 	return def != nil && def.super
 }
 
-// CheckRoles has f check the values of the parameters that are roles, and of those for superusers, before they change.
-func (s *Settings) CheckRoles(f func(name, value string) error) { s.checkRole = f }
+// CheckRoles has set check the values of the parameters that are roles, and of those for superusers, before they change, and reset whether a
+// parameter that is a role may be reset.
+func (s *Settings) CheckRoles(set func(name, value string) error, reset func(name string) error) {
+	s.checkRole, s.checkReset = set, reset
+}
 
 // FindTextSearch has f find text search configurations; canonical is the name with the schema.
 func (s *Settings) FindTextSearch(f func(name string) (canonical string, ok bool)) {
@@ -473,6 +477,11 @@ func (s *Settings) reset(name string) error {
 	case def.fixed:
 		return nil
 	case def.role: // It was in force before.
+		if s.checkReset != nil {
+			if err := s.checkReset(key); err != nil {
+				return err
+			}
+		}
 		_, err := s.assign(key, value)
 		return err
 	case s.IsLive(key):
