@@ -2,9 +2,11 @@ package executor
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -165,7 +167,7 @@ func (p *parts) insert(ctx context.Context, row types.Row) error {
 		return err
 	}
 	if n < 0 {
-		return p.homeless(at, key)
+		return p.homeless(ctx, at, key)
 	}
 	l, err := p.leaf(n)
 	if err != nil {
@@ -286,10 +288,14 @@ func (p *parts) move(ctx context.Context, l *leaf) error {
 	return p.insert(ctx, moved)
 }
 
-// homeless is the error of a row that no partition takes.
-func (p *parts) homeless(at *planner.Routes, key []types.Datum) error {
+// homeless is the error of a row that no partition takes. It shows the partition key if the role may read it, as PostgreSQL does: of a row that an UPDATE
+// moves, the role need not know all columns.
+func (p *parts) homeless(ctx context.Context, at *planner.Routes, key []types.Datum) error {
 	e := pgerror.New(pgerror.CheckViolation, "no partition of relation \"%s\" found for row", at.Table.Name)
 	e.Schema, e.Table = at.Table.Schema, at.Table.Name
+	if !p.seesKey(ctx, at.Table) {
+		return e
+	}
 	var names, values []string
 	for i := range at.Table.Partitioning.Keys {
 		c := at.Table.ColumnByID(at.Table.Partitioning.Keys[i].ColumnID)
@@ -307,4 +313,23 @@ func (p *parts) homeless(at *planner.Routes, key []types.Datum) error {
 		names, values = append(names, name), append(values, text)
 	}
 	return e.WithDetail("Partition key of the failing row contains (%s) = (%s).", strings.Join(names, ", "), strings.Join(values, ", "))
+}
+
+// seesKey reports whether the role may read the values of a partition key, by the privileges in force.
+func (p *parts) seesKey(ctx context.Context, t *catalog.TableDescriptor) bool {
+	rt := p.m.ex.rt
+	if rt.Role == 0 || rt.Resolver == nil {
+		return true
+	}
+	a, t := accessNow(ctx, rt.inForce(ctx), rt.Role, t)
+	switch {
+	case a == nil || a.RowSecurity(t) == catalog.RowSecurityApplies:
+		return false
+	case a.Relation(t, acl.Select, false) != 0:
+		return true
+	}
+	return !slices.ContainsFunc(t.Partitioning.Keys, func(k catalog.IndexColumn) bool {
+		ord := t.Ordinal(k.ColumnID)
+		return ord < 0 || ord >= len(t.Columns) || a.Column(t, ord, acl.Select) == 0 // A key that is an expression may hold anything.
+	})
 }

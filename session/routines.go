@@ -1,10 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/builtin"
@@ -21,6 +23,15 @@ type routines struct {
 	acting   *principal
 	depth    int
 	bodies   map[bodyKey]*sqlBody // of functions in SQL
+	allowed  allowed
+}
+
+// allowed are the routines that a role may execute, by what was found in a statement.
+type allowed struct {
+	role  uint32
+	at    int64  // the time of the client's statement
+	epoch uint64 // procedural.Epoch
+	oids  map[types.OID]struct{}
 }
 
 // maxRoutineDepth bounds the calls within each other: each has the state of a statement that is being executed.
@@ -45,9 +56,39 @@ func (x *routines) OpenRoutine(env *builtin.Env, call *builtin.RoutineCall, args
 
 // within calls a routine from a plan that is being executed.
 func (x *routines) within(ctx context.Context, call *builtin.RoutineCall, args []types.Datum, out *routineRows) (types.Datum, error) {
+	if err := x.mayExecute(ctx, call.Routine.OID); err != nil {
+		return types.Null, err
+	}
 	x.h.calls++
 	defer func() { x.h.calls-- }()
 	return x.execute(ctx, call, args, true, out)
+}
+
+// mayExecute returns 42501 unless the current role may execute a routine. A plan lists what it calls, and is authorized before; constraints of domains,
+// and what package ddl evaluates, have no plan.
+func (x *routines) mayExecute(ctx context.Context, oid types.OID) error {
+	r, err := x.h.Schema(ctx)
+	if err != nil {
+		return err
+	}
+	a := &x.allowed
+	if role, at, epoch := x.acting.current, x.h.env.StmtTime, x.h.Epoch(); a.role != role || a.at != at || a.epoch != epoch {
+		*a = allowed{role, at, epoch, map[types.OID]struct{}{}}
+	}
+	if _, found := a.oids[oid]; found {
+		return nil
+	}
+	now, err := x.h.tx.inForce(ctx)
+	if err != nil {
+		return err
+	}
+	if d := cmp.Or(now.Routines().ByOID(oid), r.Routines().ByOID(oid)); d != nil { // execute reports the other case.
+		if err := planner.RoutineDenied(catalog.NewAccess(now, a.role), d); err != nil {
+			return err
+		}
+	}
+	a.oids[oid] = struct{}{}
+	return nil
 }
 
 // execute calls a routine with the role and the settings that it has. atomic: it must not end the transaction. out takes the values of a set.

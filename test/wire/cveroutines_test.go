@@ -3,6 +3,8 @@ package wire_test
 import (
 	"fmt"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // spy is a schema of alice with a function that is called by what others execute. It notes as whom, and what a list of statements that must not work
@@ -93,4 +95,52 @@ func TestActionsOfKeysAsOwner(t *testing.T) {
 	execAll(t, h.roles["alice"], fmt.Sprintf(attacking, `'set role bob', 'reset role', 'select * from parent'`))
 	h.try("bob", attempt{"delete from parent where id = 1", ""}, attempt{"update parent set id = 20 where id = 2", ""}, attempt{"delete from parent where id = 3", ""},
 		attempt{"select who, what, count(*) from spy.note group by 1, 2", "alice|called|4"})
+}
+
+// Goal: EXECUTE is needed wherever a function is called, also where no plan calls it: constraints of domains, what a schema change computes, triggers
+// (CVE-2012-0866). The function has the privileges of its owner, so that whoever calls it in a roundabout way would have them, too.
+func TestCVE_2012_0866(t *testing.T) {
+	h := startHoles(t, "create function power(int) returns bool language plpgsql immutable security definer as $$ begin raise exception 'as %', current_user; end $$",
+		"revoke execute on function power(int) from public", "create function fire() returns trigger language plpgsql security definer as $$ begin raise exception 'as %', current_user; end $$",
+		"revoke execute on function fire() from public", "create type pair as (a int)", "create function convert(pair) returns int language plpgsql security definer as $$ begin raise exception 'as %', current_user; end $$",
+		"revoke execute on function convert(pair) from public", "create cast (pair as int) with function convert(pair) as implicit",
+		"create operator @# (rightarg = int, function = power)", "create schema own authorization alice", "alter role alice set search_path = own, public")
+	alice, err := h.connect(h.tls("alice", ""))
+	h.must(err)
+	h.roles["alice"] = alice
+	execAll(t, alice, "create table t (id int, v int)", "insert into t values (1, 1)", "create domain odd as int check (power(value))", "create domain plain as int", "create type holder as (o odd)",
+		"create table held (p plain)", "insert into held values (1)", "create table split (v int) partition by list ((power(v)))", "create table rest partition of split default",
+		"create function body(int) returns bool language sql as 'select power($1)'", "create function nested(int) returns bool language plpgsql as $$ begin return power($1); end $$")
+	for _, q := range []string{"select power(1)", "select @# 1", "select row(1)::pair::int", "select 1::odd", "select '{1}'::odd[]", "select '(1)'::holder", `select jsonb_populate_record(null::holder, '{"o": 1}')`,
+		"do $$ declare x odd; begin x := 1; end $$", "create index on t (power(v))", "create index on t (v) where power(v)", "create index concurrently on t (power(v))", "alter table t add check (power(v))",
+		"alter table t add column d bool default power(1)", "alter table t add column g bool generated always as (power(v)) stored", "alter table t alter v type bool using power(v)",
+		"alter table t add exclude (power(v) with =)", "alter domain plain add check (power(value))", "alter table t alter v type odd", "alter table t alter v type odd using 1", "insert into split values (1)",
+		"create table more partition of split for values in (power(1))", "create materialized view mv as select power(v) from t", "create table made as select power(v) from t",
+		"create trigger f before insert on t for each row execute function fire()", "select body(1)", "select nested(1)",
+		"create function f(bool default power(1)) returns bool language plpgsql as $$ begin return $1; end $$; select f()", "update t set v = row(1)::pair"} {
+		h.try("alice", attempt{q, "42501"})
+	}
+	h.try("postgres", attempt{"create index on own.t (power(v))", "42501"}) // It is computed as the owner of the table.
+}
+
+// Goal: a role that may update some columns is not shown the others of a row that fits no partition.
+func TestCVE_2021_3393(t *testing.T) {
+	h := startHoles(t, "create table ranged (a text, b int) partition by range (b, a)", "create table low partition of ranged for values from (0, '') to (9, '')", "insert into ranged values ('hush', 1)",
+		"create table computed (a text, b int) partition by range ((b || a))", "create table c1 partition of computed for values from ('0') to ('2')", "insert into computed values ('hush', 1)",
+		"grant select (b), update (b) on ranged, computed to alice", "grant select, update (b) on ranged to bob")
+	h.detailed("alice", "update ranged set b = 10", "")
+	h.detailed("alice", "update computed set b = 5", "")
+	h.detailed("bob", "update ranged set b = 10", "Partition key of the failing row contains (b, a) = (10, hush).")
+	execAll(t, h.admin, "alter table ranged enable row level security", "create policy all_rows on ranged using (true)")
+	h.detailed("bob", "update ranged set b = 10", "")
+}
+
+// detailed executes a statement that fails with 23514, and compares the detail of its error.
+func (h *holes) detailed(role, sql, want string) {
+	h.t.Helper()
+	_, err := h.roles[role].Exec(testContext(h.t), sql)
+	e, ok := err.(*pgconn.PgError)
+	if !ok || e.Code != "23514" || e.Detail != want {
+		h.t.Errorf("%s: %s: %#v, want the detail %q", role, sql, err, want)
+	}
 }
