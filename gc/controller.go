@@ -79,6 +79,9 @@ type Options struct {
 	Life time.Duration
 	// Interval is DefaultInterval, or a tenth of Life if that is less.
 	Interval time.Duration
+	// MaxShare bounds the part of the time that rounds take, by longer intervals: where a round reads everything that is stored, and reads are
+	// paid for. 0: no bound.
+	MaxShare float64
 	Lease    time.Duration // of reports; DefaultLease
 	// FenceTimeout is how long a shard may take to raise its fence before it counts as unavailable; DefaultFenceTimeout.
 	FenceTimeout time.Duration
@@ -101,6 +104,7 @@ type Controller struct {
 		sync.Mutex
 		status Status
 		stored kv.GCSettings
+		took   time.Duration // the last round
 	}
 	wake       chan struct{}
 	stop       context.CancelFunc
@@ -183,10 +187,21 @@ func (c *Controller) loop(ctx context.Context) {
 }
 
 func (c *Controller) interval() time.Duration {
-	if c.opts.Interval > 0 {
-		return c.opts.Interval
+	interval := c.opts.Interval
+	if interval <= 0 {
+		interval = max(100*time.Millisecond, min(DefaultInterval, c.Status().Life/10))
 	}
-	return max(100*time.Millisecond, min(DefaultInterval, c.Status().Life/10))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(interval, pauseAfter(c.mu.took, c.opts.MaxShare))
+}
+
+// pauseAfter is the least pause after a round, so that rounds take no more than a part of the time; 0: any part.
+func pauseAfter(took time.Duration, maxShare float64) time.Duration {
+	if maxShare <= 0 {
+		return 0
+	}
+	return time.Duration(float64(took) * (1/maxShare - 1))
 }
 
 // Registry returns the pins that the controller uses.

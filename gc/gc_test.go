@@ -378,3 +378,30 @@ func TestHeldSnapshots(t *testing.T) {
 		t.Errorf("safe point %d although nothing is held", got)
 	}
 }
+
+// Goal: rounds that take long follow each other less often where their part of the time is bounded, and as often as before elsewhere. Method: the
+// interval behind a round that is said to have taken a minute.
+func TestLongRoundsAreSpaced(t *testing.T) {
+	w := newWorld(t)
+	if err := w.Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w.mu.took <= 0 {
+		t.Error("the round's time was not noted")
+	}
+	w.opts.Interval = time.Second
+	for _, c := range []struct {
+		took  time.Duration
+		share float64
+		want  time.Duration
+	}{
+		{time.Minute, 0, time.Second},
+		{time.Minute, .1, 9 * time.Minute},
+		{50 * time.Millisecond, .1, time.Second},
+	} {
+		w.mu.took, w.opts.MaxShare = c.took, c.share
+		if got := w.interval(); got != c.want {
+			t.Errorf("%v behind a round of %v, want %v", got, c.took, c.want)
+		}
+	}
+}

@@ -41,7 +41,11 @@ func (c *Controller) Round(ctx context.Context) (err error) {
 				s.LastError = err.Error()
 			}
 		})
-		c.metrics.rounded(err, time.Since(begun))
+		took := time.Since(begun)
+		c.mu.Lock()
+		c.mu.took = took
+		c.mu.Unlock()
+		c.metrics.rounded(err, took)
 	}()
 	if members, err := c.opts.Members(ctx); err != nil || len(members) == 0 {
 		return err // no shard has joined yet: nothing was ever written

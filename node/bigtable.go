@@ -85,6 +85,9 @@ func (n *Node) startBigtable(ctx context.Context) error {
 	return n.startSessions(ctx, table, func(*percolator.DB) (gc.Service, error) { return gcrpc.NewClient(conn), nil })
 }
 
+// collectShare is the part of the time that garbage collection may take: each round reads the table twice, its locks and its versions.
+const collectShare = 0.1
+
 // openShard opens a shard, which needs a timestamp: it waits for a coordinator, and for its successor if it ends meanwhile.
 func openShard(ctx context.Context, client *bigtable.Client, opts bigtable.ShardOptions) (*bigtable.Shard, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
@@ -219,7 +222,7 @@ func (c *coordinator) serve(ctx context.Context, lease *bigtable.Lease) error {
 		Members: func(context.Context) ([]gc.Member, error) {
 			return []gc.Member{{ID: kv.BigtableShardID, Shard: shard, Spans: []kv.Span{{}}}}, nil
 		},
-		Life: n.opts.GC.Life, Interval: n.opts.GC.Interval, Lease: n.opts.GC.Lease, Logger: n.log,
+		Life: n.opts.GC.Life, Interval: n.opts.GC.Interval, MaxShare: collectShare, Lease: n.opts.GC.Lease, Logger: n.log,
 	})
 	if err != nil {
 		return err
