@@ -3,6 +3,7 @@ package ddl
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -193,7 +194,8 @@ func (r *run) collect(ctx context.Context, t *catalog.TableDescriptor) (*catalog
 	return stats, r.collectComputed(ctx, t, sample, stats)
 }
 
-// collectComputed computes the statistics of the expressions of t's indexes, over the sampled rows for which an index holds them.
+// collectComputed computes the statistics of the expressions of t's indexes, over the sampled rows for which an index holds them. Outside of a session no
+// functions of users are executed: the statistics of expressions that call them stay those of the last ANALYZE.
 func (r *run) collectComputed(ctx context.Context, t *catalog.TableDescriptor, sample []types.Row, stats *catalog.TableStats) error {
 	if len(t.Computed) == 0 {
 		return nil
@@ -209,49 +211,69 @@ func (r *run) collectComputed(ctx context.Context, t *catalog.TableDescriptor, s
 		return err
 	}
 	defer r.actAsOwner(t)()
+	var before *catalog.TableStats
+	if r.Env == nil {
+		if before, err = r.r.Stats(ctx, t.ID); err != nil {
+			return err
+		}
+	}
 	for i := range t.Computed {
 		c := &t.Computed[i]
+		var s catalog.ColumnStats
 		if c.Expr == nil {
-			if err := r.collectTerms(t, make, c.ID, sample, stats); err != nil {
-				return err
+			s, err = r.collectTerms(t, make, c.ID, sample, stats)
+		} else {
+			s, err = collectValues(t, make, i, sample, stats)
+		}
+		var e *pgerror.Error
+		if before != nil && errors.As(err, &e) && e.Code == pgerror.FeatureNotSupported {
+			if s, ok := before.Columns[c.ID]; ok {
+				stats.Columns[c.ID] = s
 			}
 			continue
 		}
-		at := slices.IndexFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return holdsColumn(&ix, c.ID) })
-		var values []types.Datum
-		for _, row := range sample {
-			make.Begin(row)
-			held, ok, err := make.Entry(at)
-			if err != nil {
-				return err
-			}
-			if ok {
-				values = append(values, held[len(t.Columns)+i].Clone())
-			}
-		}
-		if stats.Columns[c.ID], err = columnStats(values, c.Type, stats.Rows); err != nil {
+		if err != nil {
 			return err
 		}
+		stats.Columns[c.ID] = s
 	}
 	return nil
 }
 
+// collectValues computes the statistics of the i-th expression.
+func collectValues(t *catalog.TableDescriptor, make *entries.Maker, i int, sample []types.Row, stats *catalog.TableStats) (catalog.ColumnStats, error) {
+	c := &t.Computed[i]
+	at := slices.IndexFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return holdsColumn(&ix, c.ID) })
+	var values []types.Datum
+	for _, row := range sample {
+		make.Begin(row)
+		held, ok, err := make.Entry(at)
+		if err != nil {
+			return catalog.ColumnStats{}, err
+		}
+		if ok {
+			values = append(values, held[len(t.Columns)+i].Clone())
+		}
+	}
+	return columnStats(values, c.Type, stats.Rows)
+}
+
 // collectTerms computes how frequent the terms of an inverted index are, over the sampled rows.
-func (r *run) collectTerms(t *catalog.TableDescriptor, make *entries.Maker, column uint32, sample []types.Row, stats *catalog.TableStats) error {
+func (r *run) collectTerms(t *catalog.TableDescriptor, make *entries.Maker, column uint32, sample []types.Row, stats *catalog.TableStats) (s catalog.ColumnStats, err error) {
 	at := slices.IndexFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return ix.Inverted != nil && holdsColumn(&ix, column) })
 	counts, total := map[string]int{}, 0
 	for _, row := range sample {
 		make.Begin(row)
 		_, ok, err := make.Entry(at)
 		if err != nil {
-			return err
+			return s, err
 		}
 		if !ok {
 			continue
 		}
 		terms, err := make.Terms(at)
 		if err != nil {
-			return err
+			return s, err
 		}
 		for _, term := range terms {
 			if _, known := counts[string(term)]; known || len(counts) < maxTerms {
@@ -260,7 +282,7 @@ func (r *run) collectTerms(t *catalog.TableDescriptor, make *entries.Maker, colu
 			total++
 		}
 	}
-	s := catalog.ColumnStats{Distinct: float64(len(counts)), Type: types.OIDBytea}
+	s = catalog.ColumnStats{Distinct: float64(len(counts)), Type: types.OIDBytea}
 	if len(sample) > 0 {
 		s.Terms = float64(total) / float64(len(sample))
 	}
@@ -280,12 +302,11 @@ func (r *run) collectTerms(t *catalog.TableDescriptor, make *entries.Maker, colu
 		}
 		value, err := rowenc.EncodeDatum(types.Bytes([]byte(term)))
 		if err != nil {
-			return err
+			return s, err
 		}
 		s.Common = append(s.Common, catalog.CommonValue{Value: value, Fraction: float64(counts[term]) / float64(len(sample))})
 	}
-	stats.Columns[column] = s
-	return nil
+	return s, nil
 }
 
 // sampleKeys scans the table's keys and keeps a random sample of them, in order. deleted is the number of keys of

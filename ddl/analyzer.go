@@ -94,15 +94,15 @@ func (a *Analyzer) run(ctx context.Context, interval time.Duration) {
 }
 
 // look analyzes the tables that need it.
-func (a *Analyzer) look(ctx context.Context, interval time.Duration) error {
+func (a *Analyzer) look(ctx context.Context, interval time.Duration) (err error) {
 	now := time.Now()
 	maps.DeleteFunc(a.paces, func(_ uint64, p pace) bool { return now.Sub(p.at) > 4*p.pause })
 	for _, c := range a.deps.Catalog.Open() {
-		if err := a.lookAt(ctx, c, interval); err != nil && !errors.Is(err, catalog.ErrNoDatabase) {
-			return err
+		if failed := a.lookAt(ctx, c, interval); failed != nil && !errors.Is(failed, catalog.ErrNoDatabase) {
+			err = errors.Join(err, failed)
 		}
 	}
-	return nil
+	return err
 }
 
 // lookAt is look for one database.
@@ -117,13 +117,13 @@ func (a *Analyzer) lookAt(ctx context.Context, c *catalog.Catalog, interval time
 		if !due {
 			continue
 		}
-		if err := a.analyze(ctx, c, id); err != nil {
-			return err
+		if failed := a.analyze(ctx, c, id); failed != nil { // The others are analyzed nevertheless, and this one is tried again later.
+			err = errors.Join(err, failed)
 		}
 		a.paces[id] = next.after(time.Since(now))
 		now = time.Now()
 	}
-	return nil
+	return err
 }
 
 func (a *Analyzer) analyze(ctx context.Context, c *catalog.Catalog, id uint64) error {

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -142,5 +143,30 @@ func (h *holes) detailed(role, sql, want string) {
 	e, ok := err.(*pgconn.PgError)
 	if !ok || e.Code != "23514" || e.Detail != want {
 		h.t.Errorf("%s: %s: %#v, want the detail %q", role, sql, err, want)
+	}
+}
+
+// Goal: the analyzer of the server executes no functions of users: it analyzes what it can without them, and a table with them keeps no other one waiting.
+func TestAnalyzerAndFunctionsOfUsers(t *testing.T) {
+	h := startHoles(t, append(spy, "create table other (id int primary key)")...)
+	execAll(t, h.admin, "set role alice", "create table spy.big (id int primary key, v int)", "create index on spy.big (spy.f(v))", "insert into spy.big select i, i from generate_series(1, 2000) i", "reset role",
+		"insert into other select generate_series(1, 2000)")
+	execAll(t, h.roles["alice"], fmt.Sprintf(attacking, "'select 1'"))
+	ctx := testContext(t)
+	for {
+		var analyzed int
+		h.must(h.admin.QueryRow(ctx, "select count(*) from pg_class where relname in ('big', 'other') and reltuples = 2000").Scan(&analyzed))
+		if analyzed == 2 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal("the tables are not analyzed")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	h.try("postgres", attempt{"select * from spy.note", ""})
+	if h.log.contains("not analyzed") {
+		t.Error("a table was not analyzed at first")
 	}
 }
