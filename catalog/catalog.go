@@ -3,11 +3,13 @@ package catalog
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/percodb/percodb/internal/errkind"
+	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/readlease"
@@ -60,12 +62,13 @@ type Catalog struct {
 	*store
 	database uint32 // its OID
 	space    space
+	spans    []kv.Span // schemaSpans
 
 	current atomic.Pointer[published] // nil: not known; see refresh
 	mu      struct {
 		sync.Mutex
-		recent map[uint64]recentSnapshot // the last few, by version
-		last   *schemaSnapshot           // the one read last
+		recent []recentSnapshot // the last few versions, the newest last
+		last   *schemaSnapshot  // the one read last
 	}
 	connections connections
 }
@@ -77,6 +80,8 @@ type store struct {
 
 	// inForce is the newest known version; see settled.
 	inForce atomic.Pointer[versionSince]
+	// seen is what was read last of the version, or written by this process; see versionAt.
+	seen atomic.Pointer[versionSeen]
 	// committing counts schema changes that are ready to commit and not yet published; while it is not 0, inForce may be
 	// outdated.
 	committing atomic.Int32
@@ -243,29 +248,50 @@ func (c *Catalog) At(ctx context.Context, txn *percolator.Txn) (Resolver, error)
 }
 
 func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *schemaSnapshot, err error) {
-	var own beneath
-	switch {
-	case txn.Wrote():
-		own = c.beneath(txn.ReadTS())
-	case c.opts.Shared:
-		if s := c.version.at(txn.ReadTS()).of(c); s != nil {
-			return s, nil
-		}
-	default:
-		if p := c.settled(); p != nil && txn.ReadTS() >= p.since {
-			return p.schemaSnapshot, nil
-		}
-	}
 	// A schema change is not a conflict of rows: the guard checks it against what is written, and the schema is read
 	// again when the snapshot is refreshed.
+	if txn.Wrote() {
+		if s, err = c.committedAt(ctx, txn.ReadTS()); err == nil {
+			s, err = c.with(ctx, txn, s)
+		}
+		return s, err
+	}
+	if s := c.knownAt(txn.ReadTS()); s != nil {
+		return s, nil
+	}
 	err = txn.Aside(func(r percolator.Reader) error {
-		s, err = c.look(ctx, r, own)
+		s, err = c.look(ctx, r, txn.ReadTS())
 		return err
 	})
-	if err == nil && !txn.Wrote() && !c.opts.Shared {
+	if err == nil && !c.opts.Shared {
 		c.adopt(s)
 	}
 	return s, err
+}
+
+// knownAt returns the committed schema as of ts, which was issued before the call, or nil if it must be read from the store.
+func (c *Catalog) knownAt(ts tso.Timestamp) *schemaSnapshot {
+	if c.opts.Shared {
+		if s := c.version.at(ts).of(c); s != nil {
+			return s
+		}
+	} else if p := c.settled(); p != nil && ts >= p.since {
+		return p.schemaSnapshot
+	}
+	if version := c.versionAt(ts); version != 0 {
+		return c.recent(version, 0)
+	}
+	return nil
+}
+
+// committedAt returns the committed schema as of ts.
+func (c *Catalog) committedAt(ctx context.Context, ts tso.Timestamp) (*schemaSnapshot, error) {
+	if s := c.knownAt(ts); s != nil {
+		return s, nil
+	}
+	past := c.db.BeginAt(ts)
+	defer past.Close()
+	return c.look(ctx, past, ts)
 }
 
 // settled returns the published schema, or nil while it may be another one than the store's. The count
@@ -329,66 +355,136 @@ func (c *Catalog) InForce(ctx context.Context, r Resolver) (bool, error) {
 	return version == r.Version(), err
 }
 
-// look reads the schema version through r and, unless that version is cached, the schema. Version numbers are never
-// reused, not even those of changes that are rolled back, so the schema cached under a number is valid for every reader
-// of that number. If the transaction of r may have written it itself, own is what it reads beneath its own writes: its number stands for
-// the schema over that only.
-func (c *Catalog) look(ctx context.Context, r percolator.Reader, own beneath) (*schemaSnapshot, error) {
+// look reads the committed version of the schema through r, whose snapshot is at, and, unless that version is cached, the schema. Version numbers
+// are never reused, not even those of changes that are rolled back, so the schema cached under a number is valid for every reader of that number.
+func (c *Catalog) look(ctx context.Context, r percolator.Reader, at tso.Timestamp) (*schemaSnapshot, error) {
 	version, err := getNumber(ctx, r, keyVersion)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	known := c.mu.recent[version]
-	c.mu.Unlock()
-	if known.schemaSnapshot != nil && (known.own == beneath{} || known.own == own) {
-		return known.schemaSnapshot, nil
+	c.sawVersion(version, at)
+	return c.ofVersion(ctx, r, version)
+}
+
+// ofVersion returns the schema of a version, which is the one that r reads.
+func (c *Catalog) ofVersion(ctx context.Context, r percolator.Reader, version uint64) (*schemaSnapshot, error) {
+	if s := c.recent(version, 0); s != nil {
+		return s, nil
 	}
-	s, err := c.loadSnapshot(ctx, r)
+	last := c.last()
+	var known *schemaRows
+	if last != nil {
+		known = last.rows
+	}
+	rows, err := readSchemaRows(ctx, r, c.spans, known)
 	if err != nil {
 		return nil, err
 	}
-	c.remember(s, own)
-	return s, nil
+	s, err := c.newSnapshot(ctx, version, rows, last)
+	if err == nil {
+		c.remember(s, 0)
+	}
+	return s, err
 }
 
-// recentSnapshot is a schema that look has read; own is that of the look.
+// with returns a committed schema with the changes of txn over it. It sends no request.
+func (c *Catalog) with(ctx context.Context, txn *percolator.Txn, under *schemaSnapshot) (*schemaSnapshot, error) {
+	var version uint64
+	err := txn.OwnWrites([]kv.Span{versionSpan}, func(key, value []byte) (err error) {
+		version, err = parseNumber(key, value)
+		return err
+	})
+	if err != nil || version == 0 {
+		return under, err
+	}
+	if s := c.recent(version, under.version); s != nil {
+		return s, nil
+	}
+	rows, wrote, err := under.rows.with(txn, c.spans)
+	if err != nil {
+		return nil, err
+	}
+	if !wrote { // It has changed another database.
+		s := *under
+		s.version = version
+		return &s, nil
+	}
+	s, err := c.newSnapshot(ctx, version, rows, under)
+	if err == nil {
+		c.remember(s, under.version)
+	}
+	return s, err
+}
+
+// recentSnapshot is a schema that was made of its rows: that of its version, if under is 0. Else the transaction that has written the version may
+// not have committed, and the schema is the one that it sees over the committed version under.
 type recentSnapshot struct {
 	*schemaSnapshot
-	own beneath
+	under uint64
 }
 
-// beneath is the committed schema that a transaction with changes of its own reads: its version, or the timestamp as of which it is read
-// if that is not known. The zero value is none.
-type beneath struct {
-	version uint64
-	at      tso.Timestamp
-}
-
-// beneath returns the committed schema as of a timestamp.
-func (c *Catalog) beneath(ts tso.Timestamp) beneath {
-	if c.opts.Shared {
-		if h := c.version.at(ts); h != nil {
-			return beneath{version: h.version}
-		}
-	} else if p := c.settled(); p != nil && ts >= p.since {
-		return beneath{version: p.version}
-	}
-	return beneath{at: ts}
-}
-
-// remember caches s among the recent snapshots and evicts another one if there are too many.
-func (c *Catalog) remember(s *schemaSnapshot, own beneath) {
+// recent returns the schema of a version, as a transaction sees it that has written the version over under (0: none has), if it is cached.
+func (c *Catalog) recent(version, under uint64) *schemaSnapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for version := range c.mu.recent {
-		if len(c.mu.recent) < keepSnapshots {
-			break
+	for i := len(c.mu.recent) - 1; i >= 0; i-- {
+		if r := &c.mu.recent[i]; r.version == version && (r.under == 0 || r.under == under) {
+			return r.schemaSnapshot
 		}
-		delete(c.mu.recent, version)
 	}
-	c.mu.recent[s.version] = recentSnapshot{s, own}
+	return nil
+}
+
+// last returns the schema that was made last, whose parts another one may share; nil if none was.
+func (c *Catalog) last() *schemaSnapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.last
+}
+
+// remember caches s among the recent snapshots, in the place of the oldest if there are too many.
+func (c *Catalog) remember(s *schemaSnapshot, under uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.recent = slices.DeleteFunc(c.mu.recent, func(r recentSnapshot) bool { return r.version == s.version })
+	if len(c.mu.recent) >= keepSnapshots {
+		c.mu.recent = slices.Delete(c.mu.recent, 0, 1)
+	}
+	c.mu.recent = append(c.mu.recent, recentSnapshot{s, under})
 	c.mu.last = s
+}
+
+// versionSeen is a version that was read as of both timestamps, or committed at from. It was the version all the time between, as numbers are
+// not reused.
+type versionSeen struct {
+	version  uint64
+	from, to tso.Timestamp
+}
+
+// sawVersion notes that a version was read as of ts, or committed at ts.
+func (st *store) sawVersion(version uint64, ts tso.Timestamp) {
+	for {
+		old := st.seen.Load()
+		next := &versionSeen{version, ts, ts}
+		switch {
+		case old == nil:
+		case old.version == version && (ts < old.from || ts > old.to):
+			next.from, next.to = min(old.from, ts), max(old.to, ts)
+		case old.version == version || ts < old.to:
+			return
+		}
+		if st.seen.CompareAndSwap(old, next) {
+			return
+		}
+	}
+}
+
+// versionAt returns the version of the schema as of ts, or 0 if it must be read.
+func (st *store) versionAt(ts tso.Timestamp) uint64 {
+	if seen := st.seen.Load(); seen != nil && seen.from <= ts && ts <= seen.to {
+		return seen.version
+	}
+	return 0
 }
 
 // refresh reads the schema from the store and publishes it.
@@ -398,7 +494,7 @@ func (c *Catalog) refresh(ctx context.Context) error {
 		return err
 	}
 	defer txn.Close()
-	s, err := c.look(ctx, txn, beneath{})
+	s, err := c.look(ctx, txn, txn.ReadTS())
 	if err != nil {
 		return err
 	}

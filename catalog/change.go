@@ -41,8 +41,8 @@ type Change struct {
 	gone       []*Catalog // of databases that the transaction drops
 	// versions are those that the transaction has given the schema, undone ones included.
 	versions []uint64
-	markers  *markers        // of closed tables (Shared only)
-	final    *schemaSnapshot // the schema as the commit will leave it
+	markers  *markers // of closed tables (Shared only)
+	final    *outcome // the schema as the commit will leave it
 	// bumped: the commit gives the schema a new version. While held lasts no process has a lease of the old
 	// one (Shared only).
 	bumped bool
@@ -340,7 +340,8 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 	if err != nil {
 		return 0, err
 	}
-	_, err = ch.catalog.retryAt(ctx, func(txn *percolator.Txn) error {
+	var final *outcome
+	at, err := ch.catalog.retryAt(ctx, func(txn *percolator.Txn) error {
 		if held.until != 0 {
 			txn.SetCommitPermit(until(held.until))
 		}
@@ -358,7 +359,14 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 		if err := txn.Put(key, encode(t)); err != nil {
 			return err
 		}
-		return putNumber(txn, keyVersion, version)
+		if err := putNumber(txn, keyVersion, version); err != nil {
+			return err
+		}
+		under, err := ch.catalog.committedAt(ctx, txn.ReadTS())
+		if err == nil {
+			final, err = ch.catalog.foresee(ctx, txn, under)
+		}
+		return err
 	})
 	if errkind.Of(err) != errkind.Undetermined { // Else it may yet be committed while the hold lasts.
 		ch.catalog.version.release(context.WithoutCancel(ctx), held)
@@ -366,7 +374,11 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 	if err != nil {
 		return 0, percolator.CauseOf(err)
 	}
-	return first, ch.catalog.refresh(ctx)
+	if final == nil { // The table is gone.
+		return first, ch.catalog.refresh(ctx)
+	}
+	ch.catalog.keep(final, at)
+	return first, nil
 }
 
 // DroppedSpan is a part of the key space to which no descriptor refers any more; its versions can be removed when no
@@ -447,11 +459,15 @@ func (ch *Change) prepare(ctx context.Context) (err error) {
 		ch.committing = true
 		ch.catalog.committing.Add(1)
 	}
+	var under *schemaSnapshot
 	if ch.bumped && ch.base != nil && ch.txn.Pessimistic() {
-		ch.final, err = ch.meet(ctx)
-		return err
+		under, err = ch.meet(ctx)
+	} else {
+		under, err = ch.catalog.committedAt(ctx, ch.txn.ReadTS()) // The commit fails if others have written the version since.
 	}
-	ch.final, err = ch.catalog.at(ctx, ch.txn)
+	if err == nil {
+		ch.final, err = ch.catalog.foresee(ctx, ch.txn, under)
+	}
 	return err
 }
 
@@ -462,8 +478,7 @@ func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error)
 	pending := false
 	switch {
 	case err == nil && commitTS != 0 && ch.final != nil:
-		ch.catalog.remember(ch.final, beneath{})
-		ch.catalog.publish(ch.final, commitTS)
+		ch.catalog.keep(ch.final, commitTS)
 		for _, dropped := range ch.gone {
 			dropped.forget()
 		}

@@ -66,6 +66,10 @@ func getNumber(ctx context.Context, r percolator.Reader, key []byte) (uint64, er
 	if err != nil || value == nil {
 		return 0, err
 	}
+	return parseNumber(key, value)
+}
+
+func parseNumber(key, value []byte) (uint64, error) {
 	n, err := strconv.ParseUint(string(value), 10, 64)
 	if err != nil {
 		return 0, &CorruptionError{Key: key, Detail: err.Error()}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/collation"
 	"github.com/percodb/percodb/sql/keyword"
 )
@@ -133,7 +132,7 @@ func CollationVisible(r Resolver, schema, name string) bool {
 }
 
 // loadCollations reads the collations. They are those of last if no record has changed.
-func loadCollations(ctx context.Context, r percolator.Reader, of space, last *schemaSnapshot) (*Collations, error) {
+func loadCollations(ctx context.Context, r rowReader, of space, last *schemaSnapshot) (*Collations, error) {
 	all := &Collations{}
 	err := scanSpan(ctx, r, of.span(wordCollation), func(key, value []byte) error {
 		d := new(CollationDescriptor)

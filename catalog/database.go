@@ -9,6 +9,7 @@ import (
 
 	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
 )
 
 // The databases that every new store has, with PostgreSQL's OIDs.
@@ -119,7 +120,7 @@ func (d *Databases) ForClient(name string) *DatabaseDescriptor {
 }
 
 // loadDatabases reads the databases. They are those of last if nothing has changed.
-func loadDatabases(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (*Databases, error) {
+func loadDatabases(ctx context.Context, r rowReader, last *schemaSnapshot) (*Databases, error) {
 	all := &Databases{}
 	err := scan(ctx, r, wordDatabase, func(key, value []byte) error {
 		d := new(DatabaseDescriptor)
@@ -189,8 +190,7 @@ func (st *store) Database(oid uint32) *Catalog {
 
 // open adds the catalog of a database to those that are open.
 func (st *store) open(oid uint32) *Catalog {
-	c := &Catalog{store: st, database: oid, space: spaceOf(oid)}
-	c.mu.recent = map[uint64]recentSnapshot{}
+	c := &Catalog{store: st, database: oid, space: spaceOf(oid), spans: schemaSpans(spaceOf(oid))}
 	st.databases.open[oid] = c
 	return c
 }
@@ -227,13 +227,20 @@ type schemas struct {
 }
 
 // lookAll is look for all databases that are open.
-func (c *Catalog) lookAll(ctx context.Context, r percolator.Reader) (all schemas, err error) {
-	if all.version, err = getNumber(ctx, r, keyVersion); err != nil {
+func (c *Catalog) lookAll(ctx context.Context, r percolator.Reader, at tso.Timestamp) (all schemas, err error) {
+	version, err := getNumber(ctx, r, keyVersion)
+	if err != nil {
 		return all, err
 	}
-	all.byDatabase = map[uint32]*schemaSnapshot{}
+	c.sawVersion(version, at)
+	return c.allOfVersion(ctx, r, version)
+}
+
+// allOfVersion is ofVersion for all databases that are open.
+func (c *Catalog) allOfVersion(ctx context.Context, r percolator.Reader, version uint64) (all schemas, err error) {
+	all = schemas{version: version, byDatabase: map[uint32]*schemaSnapshot{}}
 	for _, each := range c.Open() {
-		s, err := each.look(ctx, r, beneath{})
+		s, err := each.ofVersion(ctx, r, version)
 		switch {
 		case errors.Is(err, ErrNoDatabase):
 			each.forget()

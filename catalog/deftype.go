@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/catalog/acl"
-	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -163,7 +162,7 @@ func FindType(r Resolver, schema, name string) types.Type {
 }
 
 // readTypes reads the user-defined types, which the linker completes. They are those of last if no record has changed.
-func readTypes(ctx context.Context, r percolator.Reader, of space, last *schemaSnapshot) (*definedTypes, error) {
+func readTypes(ctx context.Context, r rowReader, of space, last *schemaSnapshot) (*definedTypes, error) {
 	var stored []byte
 	var ends []int
 	err := scanSpan(ctx, r, of.span(wordType), func(_, value []byte) error {

@@ -70,7 +70,7 @@
 //	I3 Ids of relations, indexes (OID) and sequence values are never used twice, rollbacks and crashes
 //	   included; nor are column ids of one table.
 //	I4 Published descriptors never change.
-//	I5 A cached schema is that of its version, or of a transaction's changes over one committed schema (beneath).
+//	I5 A cached schema is that of its version, or of a transaction's changes over one committed schema (recentSnapshot.under).
 //
 // Other packages: execution of schema statements (ddl), rows of system tables
 // (catalog/pgcatalog), keys of rows (rowenc).

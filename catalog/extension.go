@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -108,7 +107,7 @@ func (x *Extensions) typeNamed(schema, name string) types.Type {
 }
 
 // loadExtensions reads the installed extensions. They are those of last if nothing has changed.
-func loadExtensions(ctx context.Context, r percolator.Reader, of space, last *schemaSnapshot) (*Extensions, error) {
+func loadExtensions(ctx context.Context, r rowReader, of space, last *schemaSnapshot) (*Extensions, error) {
 	all := NewExtensions()
 	err := scanSpan(ctx, r, of.span(wordExtension), func(key, value []byte) error {
 		d := new(ExtensionDescriptor)

@@ -148,14 +148,23 @@ func (l *lease) read(ctx context.Context) (next *look, registered bool, err erro
 	}
 	defer txn.Close()
 	next.at = txn.StartTS()
-	if next.schemas, err = l.catalog.lookAll(ctx, txn); err != nil {
+	values, err := txn.BatchGet(ctx, [][]byte{keyClosing, l.member.key, keyVersion})
+	if err != nil {
 		return nil, false, err
 	}
-	if next.closing, err = closing(ctx, txn); err != nil {
+	version, err := parseNumber(keyVersion, values[2])
+	if err != nil {
+		return nil, false, err
+	}
+	l.catalog.sawVersion(version, next.at)
+	if next.schemas, err = l.catalog.allOfVersion(ctx, txn, version); err != nil {
+		return nil, false, err
+	}
+	if next.closing, err = decodeClosing(values[0]); err != nil {
 		return nil, false, err
 	}
 	maps.DeleteFunc(next.closing, func(_ uint64, m marker) bool { return m.Until < next.at })
-	record, err := l.member.record(ctx, txn)
+	record, err := decodeMember(l.member.key, values[1])
 	return next, record != nil && record.Out == 0, err
 }
 

@@ -181,10 +181,17 @@ func (m *markers) put(ctx context.Context, id uint64, renew bool) (at tso.Timest
 // closing reads the markers, by relation id. All are stored in one key: with a key for each, every look would have to
 // skip the deleted ones of earlier changes until garbage collection.
 func closing(ctx context.Context, r percolator.Reader) (map[uint64]marker, error) {
-	all := map[uint64]marker{}
 	value, err := r.Get(ctx, keyClosing)
-	if err != nil || value == nil {
-		return all, err
+	if err != nil {
+		return nil, err
+	}
+	return decodeClosing(value)
+}
+
+func decodeClosing(value []byte) (map[uint64]marker, error) {
+	all := map[uint64]marker{}
+	if value == nil {
+		return all, nil
 	}
 	return all, decode(keyClosing, value, &all)
 }

@@ -121,50 +121,51 @@ func (g *Grants) sameRecord(other *Grants) bool {
 
 // meet lets the change commit although others have changed the schema since it began: one of the two has changed nothing but owners,
 // roles, privileges and statistics, and no privileges that the other one has changed. Changes of privileges wait for no open transaction
-// (ChangePrivileges), so they may overtake it; statistics are made by the server itself, and nobody expects a conflict with them. meet locks the schema's version and returns the schema that results. It gives the change a new version if
+// (ChangePrivileges), so they may overtake it; statistics are made by the server itself, and nobody expects a conflict with them. meet locks the schema's version and returns the committed schema that the change is laid over. It gives the change a new version if
 // others have changed something, since what was seen under its former one lacks that.
 func (ch *Change) meet(ctx context.Context) (*schemaSnapshot, error) {
 	if _, err := ch.txn.AcquireLocks(ctx, percolator.LockOptions{Aside: true}, keyVersion); err != nil {
 		return nil, err
 	}
-	now, err := ch.catalog.db.Timestamp(ctx)
-	if err != nil {
-		return nil, err
-	}
-	present := ch.catalog.db.BeginAt(now)
-	defer present.Close()
-	theirs, err := ch.catalog.look(ctx, present, beneath{})
-	if err != nil {
-		return nil, err
-	}
-	alone := theirs.version == ch.base.version
-	if !alone {
-		merged, err := ch.merge(ctx, theirs, now)
-		if err == nil {
-			err = ch.conflict(theirs, merged)
-		}
-		if err != nil {
+	now := ch.txn.ReadTS()
+	if at := ch.txn.LockedAt(keyVersion); at == 0 || at > now { // Others have written the version since the snapshot.
+		var err error
+		if now, err = ch.catalog.db.Timestamp(ctx); err != nil {
 			return nil, err
 		}
 	}
-	final, err := ch.catalog.atWith(ctx, ch.txn, now, beneath{version: theirs.version})
-	if err == nil && !alone {
+	theirs, err := ch.catalog.committedAt(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	if theirs.version == ch.base.version {
+		return theirs, nil
+	}
+	merged, err := ch.merge(ctx, theirs)
+	if err == nil {
+		err = ch.conflict(theirs, merged)
+	}
+	if err != nil {
+		return nil, err
+	}
+	final, err := ch.catalog.with(ctx, ch.txn, theirs)
+	if err == nil {
 		err = ch.base.lackNone(theirs, final)
 	}
-	if err == nil && !alone && ch.wrote.roles {
-		err = ch.lackElsewhere(ctx, final, now, beneath{version: theirs.version})
+	if err == nil && ch.wrote.roles {
+		err = ch.lackElsewhere(ctx, final, now)
 	}
-	return final, err
+	return theirs, err
 }
 
 // merge writes the descriptors of relations and types of which one transaction has changed the privileges or statistics and the other one the
 // rest, and returns these. The schema's version is locked, so that nobody else changes them.
-func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot, now tso.Timestamp) (merged []uint64, err error) {
+func (ch *Change) merge(ctx context.Context, theirs *schemaSnapshot) (merged []uint64, err error) {
 	version, err := ch.bump(ctx)
 	if err != nil {
 		return nil, err
 	}
-	own, err := ch.catalog.atWith(ctx, ch.txn, now, beneath{version: theirs.version})
+	own, err := ch.catalog.with(ctx, ch.txn, theirs)
 	if err != nil {
 		return nil, err
 	}
@@ -335,15 +336,6 @@ func (w *wrote) creates(base *schemaSnapshot) bool {
 		!slices.ContainsFunc(w.schemas, hadSchema)
 }
 
-// atWith returns the schema as of now, which is own, with the transaction's changes.
-func (c *Catalog) atWith(ctx context.Context, txn *percolator.Txn, now tso.Timestamp, own beneath) (s *schemaSnapshot, err error) {
-	err = txn.AsideAt(now, func(r percolator.Reader) error {
-		s, err = c.look(ctx, r, own)
-		return err
-	})
-	return s, err
-}
-
 // overlay is a transaction's changes over the schema in force: the result for the versions of both.
 type overlay struct {
 	*schemaSnapshot
@@ -366,11 +358,7 @@ func (ch *Change) over(ctx context.Context, own *schemaSnapshot) (*schemaSnapsho
 	if o := ch.seen; o.schemaSnapshot != nil && o.inForce == theirs.version && o.own == own.version {
 		return o.schemaSnapshot, nil
 	}
-	now, err := ch.catalog.db.Timestamp(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s, err := ch.catalog.atWith(ctx, ch.txn, now, ch.catalog.beneath(now))
+	s, err := ch.catalog.with(ctx, ch.txn, theirs)
 	if err == nil {
 		ch.seen = overlay{s, theirs.version, own.version}
 	}
@@ -436,7 +424,7 @@ func (s *schemaSnapshot) lackNone(theirs, final *schemaSnapshot) error {
 }
 
 // lackElsewhere is lackNone for the objects of other databases, and the roles that the change drops.
-func (ch *Change) lackElsewhere(ctx context.Context, final *schemaSnapshot, now tso.Timestamp, own beneath) error {
+func (ch *Change) lackElsewhere(ctx context.Context, final *schemaSnapshot, now tso.Timestamp) error {
 	gone := func(role uint32) bool { return ch.base.roles.byOID[role] != nil && final.roles.byOID[role] == nil }
 	if !slices.ContainsFunc(ch.base.roles.list, func(r *Role) bool { return gone(r.OID) }) {
 		return nil
@@ -445,7 +433,11 @@ func (ch *Change) lackElsewhere(ctx context.Context, final *schemaSnapshot, now 
 		if d.OID == ch.catalog.database {
 			continue
 		}
-		s, err := ch.catalog.Database(d.OID).atWith(ctx, ch.txn, now, own)
+		of := ch.catalog.Database(d.OID)
+		s, err := of.committedAt(ctx, now)
+		if err == nil {
+			s, err = of.with(ctx, ch.txn, s)
+		}
 		if err != nil {
 			return err
 		}

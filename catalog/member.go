@@ -94,8 +94,15 @@ func (m *member) leave(ctx context.Context, doubt tso.Timestamp) (left bool, err
 
 func readMember(ctx context.Context, r percolator.Reader, key []byte) (*memberRecord, error) {
 	value, err := r.Get(ctx, key)
-	if err != nil || value == nil {
+	if err != nil {
 		return nil, err
+	}
+	return decodeMember(key, value)
+}
+
+func decodeMember(key, value []byte) (*memberRecord, error) {
+	if value == nil {
+		return nil, nil
 	}
 	m := new(memberRecord)
 	return m, decode(key, value, m)

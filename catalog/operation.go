@@ -6,7 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -164,7 +163,7 @@ func byID[T any](list []*T, oid types.OID, id func(*T) uint64) *T {
 }
 
 // loadOperations reads the operators, casts, classes and families. They are those of last if no record, no type and no routine has changed.
-func loadOperations(ctx context.Context, r percolator.Reader, of space, all *Types, routines *Routines, last *schemaSnapshot) (*Operations, error) {
+func loadOperations(ctx context.Context, r rowReader, of space, all *Types, routines *Routines, last *schemaSnapshot) (*Operations, error) {
 	o := &Operations{byName: map[string][]*OperatorDescriptor{}, types: all, routines: routines}
 	if err := loadWord(ctx, r, of, wordOperator, &o.operators, &o.stored); err != nil {
 		return nil, err
@@ -200,7 +199,7 @@ func loadOperations(ctx context.Context, r percolator.Reader, of space, all *Typ
 }
 
 // loadWord reads all records under a word, and appends them to stored.
-func loadWord[T any](ctx context.Context, r percolator.Reader, of space, word string, list *[]*T, stored *[]byte) error {
+func loadWord[T any](ctx context.Context, r rowReader, of space, word string, list *[]*T, stored *[]byte) error {
 	return scanSpan(ctx, r, of.span(word), func(key, value []byte) error {
 		d := new(T)
 		if err := decode(key, value, d); err != nil {

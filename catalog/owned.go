@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/catalog/acl"
-	"github.com/percodb/percodb/percolator"
 )
 
 // Owned is the owner and the privileges of an object.
@@ -164,7 +163,7 @@ func (g *Grants) addSchema(name string, o Owned) {
 }
 
 // loadGrants reads the owners and privileges of what is no relation of a database.
-func loadGrants(ctx context.Context, r percolator.Reader, d *DatabaseDescriptor, schemas map[string]schemaRecord) (*Grants, error) {
+func loadGrants(ctx context.Context, r rowReader, d *DatabaseDescriptor, schemas map[string]schemaRecord) (*Grants, error) {
 	g := &Grants{Schemas: make(map[string]Owned, len(schemas))}
 	for name := range schemas {
 		g.addSchema(name, schemas[name].Owned)
@@ -193,7 +192,7 @@ func loadGrants(ctx context.Context, r percolator.Reader, d *DatabaseDescriptor,
 	return g, nil
 }
 
-func readGrants(ctx context.Context, r percolator.Reader, of space) (rec grantsRecord, err error) {
+func readGrants(ctx context.Context, r rowReader, of space) (rec grantsRecord, err error) {
 	value, err := r.Get(ctx, of.grantsKey())
 	if err == nil && value != nil {
 		err = decode(of.grantsKey(), value, &rec)

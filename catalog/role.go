@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-
-	"github.com/percodb/percodb/percolator"
 )
 
 // Role is a role as of one schema version. Immutable once published.
@@ -192,7 +190,7 @@ func (r *Roles) finish() {
 }
 
 // loadRoles reads the roles through r. If their records are those of last, they are shared with it.
-func loadRoles(ctx context.Context, r percolator.Reader, last *schemaSnapshot, databaseOwner uint32) (*Roles, error) {
+func loadRoles(ctx context.Context, r rowReader, last *schemaSnapshot, databaseOwner uint32) (*Roles, error) {
 	var stored []byte
 	var ends []int
 	err := scan(ctx, r, wordRole, func(_, value []byte) error {

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/catalog/acl"
-	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -167,7 +166,7 @@ func (r *Routines) Find(schema, name string, args []types.Type) *RoutineDescript
 func (r *Routines) Version() uint64 { return r.version }
 
 // loadRoutines reads the routines. They are those of last if no record and no type of theirs has changed.
-func loadRoutines(ctx context.Context, r percolator.Reader, of space, all *Types, last *schemaSnapshot) (*Routines, error) {
+func loadRoutines(ctx context.Context, r rowReader, of space, all *Types, last *schemaSnapshot) (*Routines, error) {
 	var stored []byte
 	var ends []int
 	err := scanSpan(ctx, r, of.span(wordRoutine), func(_, value []byte) error {

@@ -20,8 +20,9 @@ type schemaSnapshot struct {
 	byID       map[uint64]*TableDescriptor
 	byName     map[qualifiedName]*TableDescriptor
 	list       []*TableDescriptor // by schema and name
-	stored     map[uint64][]byte  // the values that descriptors were read from
-	names      []string           // of schemas
+	rows       *schemaRows
+	stored     map[uint64][]byte // the values that descriptors were read from
+	names      []string          // of schemas
 	types      *Types
 	extensions *Extensions
 	routines   *Routines
@@ -51,25 +52,11 @@ const (
 // defaultPath is searched for unqualified names unless SearchPath is set.
 var defaultPath = []string{SystemSchema, PublicSchema}
 
-// loadSnapshot reads the whole schema through r.
-func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schemaSnapshot, error) {
-	version, err := getNumber(ctx, r, keyVersion)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	last := c.mu.last
-	c.mu.Unlock()
+// newSnapshot makes the schema of a version of its rows. It shares with last, which may be nil, what is the same.
+func (c *Catalog) newSnapshot(ctx context.Context, version uint64, r *schemaRows, last *schemaSnapshot) (_ *schemaSnapshot, err error) {
 	s := &schemaSnapshot{
-		catalog: c, version: version, schemas: map[string]schemaRecord{}, stored: map[uint64][]byte{},
+		catalog: c, version: version, rows: r, schemas: map[string]schemaRecord{}, stored: map[uint64][]byte{},
 		byID: make(map[uint64]*TableDescriptor, len(c.opts.System)), byName: make(map[qualifiedName]*TableDescriptor, len(c.opts.System)),
-	}
-	var spans []kv.Span
-	for _, word := range []string{wordSchema, wordRelation, wordType, wordExtension, wordRoutine, wordText, wordCollation} {
-		spans = append(spans, c.space.span(word))
-	}
-	if r, err = preload(ctx, r, append(spans, wordSpan(wordDatabase), wordSpan(wordRole))...); err != nil {
-		return nil, err
 	}
 	if s.databases, err = loadDatabases(ctx, r, last); err != nil {
 		return nil, err
@@ -131,12 +118,12 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 }
 
 // scan calls f with every pair under a word that names no objects of a database.
-func scan(ctx context.Context, r percolator.Reader, word string, f func(key, value []byte) error) error {
+func scan(ctx context.Context, r rowReader, word string, f func(key, value []byte) error) error {
 	return scanSpan(ctx, r, wordSpan(word), f)
 }
 
 // scanSpan calls f with every pair of a span. The slices are f's only until it returns.
-func scanSpan(ctx context.Context, r percolator.Reader, span kv.Span, f func(key, value []byte) error) error {
+func scanSpan(ctx context.Context, r rowReader, span kv.Span, f func(key, value []byte) error) error {
 	it := r.Scan(ctx, span, percolator.ScanOptions{})
 	defer it.Close()
 	for it.Next(ctx) {
@@ -147,7 +134,7 @@ func scanSpan(ctx context.Context, r percolator.Reader, span kv.Span, f func(key
 	return it.Err()
 }
 
-// addStored adds the descriptor in a value. One that last was made of as well is shared with it, for
+// addStored adds the descriptor in a value, which is a row's of the schema. One that last was made of as well is shared with it, for
 // most descriptors stay as they are and reading them is the costly part.
 func (s *schemaSnapshot) addStored(key, value []byte, last *schemaSnapshot) error {
 	id, err := s.catalog.space.idOfKey(wordRelation, key)
@@ -166,7 +153,7 @@ func (s *schemaSnapshot) addStored(key, value []byte, last *schemaSnapshot) erro
 	if t.Kind == KindSequence {
 		s.catalog.describeSequence(t)
 	}
-	s.stored[id] = bytes.Clone(value)
+	s.stored[id] = value
 	s.add(t)
 	return nil
 }

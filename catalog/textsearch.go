@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/textsearch"
 	"github.com/percodb/percodb/sql/tsparser"
 	"github.com/percodb/percodb/sql/types"
@@ -136,7 +135,7 @@ func (s *TextSearch) Dictionary(oid uint32) *textsearch.Dictionary {
 }
 
 // loadTextSearch reads the objects. They are those of last if nothing has changed.
-func loadTextSearch(ctx context.Context, r percolator.Reader, of space, last *schemaSnapshot) (*TextSearch, error) {
+func loadTextSearch(ctx context.Context, r rowReader, of space, last *schemaSnapshot) (*TextSearch, error) {
 	s := &TextSearch{}
 	err := scanSpan(ctx, r, of.span(wordText), func(key, value []byte) error {
 		d := new(TextSearchDescriptor)

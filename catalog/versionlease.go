@@ -116,7 +116,7 @@ func (l *versionLease) renew(ctx context.Context) error {
 		return err
 	}
 	defer txn.Close()
-	all, err := l.catalog.lookAll(reading, txn)
+	all, err := l.catalog.lookAll(reading, txn, txn.ReadTS())
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 			return Tag{}, err
 		}
 	}
+	fresh := c.tx.txn == nil && c.tx.asOf == 0 // The role is checked by the schema in force.
 	if err := c.tx.begin(ctx); err != nil {
 		return Tag{}, err
 	}
@@ -83,12 +84,14 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 	} else {
 		c.tx.abort() // Nothing but the look at the schema; the statement takes its own snapshot.
 		c.env.BeginTxn()
-		roles, err := c.deps.Catalog.Roles(ctx)
-		if err == nil {
-			err = c.acting.permit(roles)
-		}
-		if err != nil {
-			return Tag{}, err
+		if !fresh {
+			roles, err := c.deps.Catalog.Roles(ctx)
+			if err == nil {
+				err = c.acting.permit(roles)
+			}
+			if err != nil {
+				return Tag{}, err
+			}
 		}
 	}
 	tag, err := c.lockRelations(ctx, tree, schema, shared, func() (string, error) { return ddl.Run(ctx, tree, deps) })

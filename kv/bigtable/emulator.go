@@ -21,7 +21,7 @@ const emulatorMessageBytes = 256 << 20
 //   - It answers a range by collecting and sorting all rows of the range, whatever the limit, and sends each row by itself. Here it is asked for
 //     some rows by name at a time (emulatorscan.go), and rows are sent together, as the service does.
 //   - It copies a row several times for a filter. Here the filters that percodb uses are computed from the row as it sends it (emulatorfilter.go); a row
-//     of many versions is kept as it was sent until it changes.
+//     of many versions is kept as it was sent, and changed as the emulator changes it (emulatorlong.go).
 type Emulator struct {
 	server *bttest.Server
 

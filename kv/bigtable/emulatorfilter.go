@@ -16,11 +16,27 @@ import (
 // cellsOfRow are the cells of a row in the order in which they are sent: by family, column, and descending timestamp.
 type cellsOfRow []*bigtablepb.ReadRowsResponse_CellChunk
 
-// filtered are the places in a row of the cells that passed a filter, ascending; a cell that passed two branches is there twice.
+// filtered are the places in a row of the cells that passed a filter, ascending: those in at, in which a cell that passed two branches is twice, or, if at
+// is nil, those between from and to.
 type filtered struct {
 	at       []int
+	from, to int
 	stripped bool // without values
-	whole    bool // nothing has been filtered
+}
+
+func (f *filtered) len() int {
+	if f.at == nil {
+		return f.to - f.from
+	}
+	return len(f.at)
+}
+
+// place is the place of the i-th cell.
+func (f *filtered) place(i int) int {
+	if f.at == nil {
+		return f.from + i
+	}
+	return f.at[i]
 }
 
 // computable reports whether a filter is computed here.
@@ -60,13 +76,7 @@ func strips(f *bigtablepb.RowFilter) bool {
 }
 
 // all is a row before any filter.
-func (row cellsOfRow) all() filtered {
-	at := make([]int, len(row))
-	for i := range at {
-		at[i] = i
-	}
-	return filtered{at: at, whole: true}
-}
+func (row cellsOfRow) all() filtered { return filtered{to: len(row)} }
 
 // filter computes a filter that is computable. It keeps in.
 func (row cellsOfRow) filter(f *bigtablepb.RowFilter, in filtered) filtered {
@@ -78,19 +88,27 @@ func (row cellsOfRow) filter(f *bigtablepb.RowFilter, in filtered) filtered {
 			in = row.filter(next, in)
 		}
 	case *bigtablepb.RowFilter_Interleave_:
-		out := filtered{stripped: in.stripped}
+		out := filtered{at: []int{}, stripped: in.stripped}
 		for _, branch := range f.Interleave.Filters {
-			out.at = append(out.at, row.filter(branch, in).at...)
+			passed := row.filter(branch, in)
+			for i := range passed.len() {
+				out.at = append(out.at, passed.place(i))
+			}
 		}
 		slices.Sort(out.at)
 		return out
 	case *bigtablepb.RowFilter_CellsPerRowLimitFilter:
-		in.at, in.whole = in.at[:min(len(in.at), int(f.CellsPerRowLimitFilter))], false
+		if n := min(in.len(), int(f.CellsPerRowLimitFilter)); in.at != nil {
+			in.at = in.at[:n]
+		} else {
+			in.to = in.from + n
+		}
 	case *bigtablepb.RowFilter_StripValueTransformer:
 		in.stripped = true
 	case *bigtablepb.RowFilter_ColumnRangeFilter:
-		if in.whole && len(row) >= manyCells {
-			return filtered{at: row.columns(f.ColumnRangeFilter), stripped: in.stripped}
+		if in.at == nil && in.len() == len(row) && len(row) >= manyCells {
+			from, to := row.columns(f.ColumnRangeFilter)
+			return filtered{from: from, to: to, stripped: in.stripped}
 		}
 		return row.where(in, func(c *bigtablepb.ReadRowsResponse_CellChunk) bool { return inColumnRange(f.ColumnRangeFilter, c) })
 	case *bigtablepb.RowFilter_ValueRangeFilter:
@@ -102,35 +120,37 @@ func (row cellsOfRow) filter(f *bigtablepb.RowFilter, in filtered) filtered {
 }
 
 func (row cellsOfRow) where(in filtered, passes func(*bigtablepb.ReadRowsResponse_CellChunk) bool) filtered {
-	out := filtered{stripped: in.stripped}
-	for _, i := range in.at {
-		if passes(row[i]) {
-			out.at = append(out.at, i)
+	out := filtered{at: []int{}, stripped: in.stripped}
+	for i := range in.len() {
+		if at := in.place(i); passes(row[at]) {
+			out.at = append(out.at, at)
 		}
 	}
 	return out
 }
 
-// columns are the cells of a whole row in a range, which is looked up.
-func (row cellsOfRow) columns(r *bigtablepb.ColumnRange) (at []int) {
-	from, to := -1, len(row)
+// family is where the cells of a family are; from is -1 if there are none.
+func (row cellsOfRow) family(name string) (from, to int) {
 	for i := 0; i < len(row); { // The families are in no order known here.
 		family := row[i].FamilyName.GetValue()
 		next := i + sort.Search(len(row)-i, func(k int) bool { return row[i+k].FamilyName.GetValue() != family })
-		if family == r.FamilyName {
-			from, to = i, next
-			break
+		if family == name {
+			return i, next
 		}
 		i = next
 	}
-	if from < 0 {
-		return nil
+	return -1, -1
+}
+
+// columns are where the cells of a whole row in a range are, which are looked up.
+func (row cellsOfRow) columns(r *bigtablepb.ColumnRange) (from, to int) {
+	first, behind := row.family(r.FamilyName)
+	if first < 0 {
+		return 0, 0
 	}
-	first := from + sort.Search(to-from, func(k int) bool { return aboveStart(r, row[from+k].Qualifier.GetValue()) })
-	for i := first; i < to && belowEnd(r, row[i].Qualifier.GetValue()); i++ {
-		at = append(at, i)
-	}
-	return at
+	from = first + sort.Search(behind-first, func(k int) bool { return aboveStart(r, row[first+k].Qualifier.GetValue()) })
+	to = from + sort.Search(behind-from, func(k int) bool { return !belowEnd(r, row[from+k].Qualifier.GetValue()) })
+	return from, to
 }
 
 func inColumnRange(r *bigtablepb.ColumnRange, c *bigtablepb.ReadRowsResponse_CellChunk) bool {
@@ -187,10 +207,11 @@ func (row cellsOfRow) sent(f *bigtablepb.RowFilter) cellsOfRow {
 		return row
 	}
 	passed := row.filter(f, row.all())
-	cells := make(cellsOfRow, len(passed.at))
-	for i, at := range passed.at {
+	cells := make(cellsOfRow, passed.len())
+	for i := range cells {
+		at := passed.place(i)
 		cells[i] = row[at]
-		last, twice := i == len(passed.at)-1, i > 0 && passed.at[i-1] == at
+		last, twice := i == len(cells)-1, i > 0 && passed.place(i-1) == at
 		if passed.stripped || twice || last != (cells[i].RowStatus != nil) {
 			c := &bigtablepb.ReadRowsResponse_CellChunk{RowKey: row[at].RowKey, FamilyName: row[at].FamilyName, Qualifier: row[at].Qualifier,
 				TimestampMicros: row[at].TimestampMicros}
@@ -219,8 +240,10 @@ func (n *rowNames) decide(ctx context.Context, server bigtablepb.BigtableServer,
 			return false, false // The emulator will say the same.
 		}
 		cells = row.cells
+		n.long.keep(req.TableName, cells)
 	}
-	matched = len(cells.filter(req.PredicateFilter, cells.all()).at) > 0
+	passed := cells.filter(req.PredicateFilter, cells.all())
+	matched = passed.len() > 0
 	todo := req.FalseMutations
 	if matched {
 		todo = req.TrueMutations

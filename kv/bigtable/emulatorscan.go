@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"sync"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -24,44 +23,6 @@ type rowNames struct {
 	long   longRows
 }
 
-// longRows keeps rows of many cells as the emulator sent them, until they change: it copies a row, with all its versions, for every read.
-type longRows struct {
-	mu   sync.Mutex
-	rows map[longRow]cellsOfRow
-}
-
-type longRow struct{ table, name string }
-
-// A row is long with manyCells. longRowsKept rows are kept at most.
-const (
-	manyCells    = 32
-	longRowsKept = 1000
-)
-
-func (l *longRows) get(table, name string) cellsOfRow {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.rows[longRow{table, name}]
-}
-
-func (l *longRows) keep(table string, cells cellsOfRow) {
-	if len(cells) < manyCells {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.rows == nil || len(l.rows) >= longRowsKept {
-		l.rows = map[longRow]cellsOfRow{}
-	}
-	l.rows[longRow{table, string(cells[0].RowKey)}] = cells
-}
-
-func (l *longRows) change(table, name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.rows, longRow{table, name})
-}
-
 func (n *rowNames) add(table string, row []byte) {
 	names := n.tables[table]
 	if names == nil {
@@ -72,7 +33,6 @@ func (n *rowNames) add(table string, row []byte) {
 		n.tables[table] = names
 	}
 	names.ReplaceOrInsert(string(row))
-	n.long.change(table, string(row))
 }
 
 // note adds the rows that a request may have written, and removes those and the table that it has deleted.
@@ -80,24 +40,31 @@ func (n *rowNames) note(req any, err error) {
 	switch req := req.(type) {
 	case *bigtablepb.MutateRowRequest:
 		n.add(req.TableName, req.RowKey)
+		n.long.change(req.TableName, string(req.RowKey), req.Mutations, err)
 	case *bigtablepb.MutateRowsRequest:
 		for _, e := range req.Entries {
 			n.add(req.TableName, e.RowKey)
+			n.long.change(req.TableName, string(e.RowKey), e.Mutations, cmp.Or(err, errNotApplied)) // Each entry may have failed by itself.
 			if last := len(e.Mutations) - 1; err == nil && last >= 0 && e.Mutations[last].GetDeleteFromRow() != nil {
 				n.tables[req.TableName].Delete(string(e.RowKey))
 			}
 		}
 	case *bigtablepb.CheckAndMutateRowRequest:
 		n.add(req.TableName, req.RowKey)
+		if req.PredicateFilter != nil { // The emulator has decided.
+			err = errNotApplied
+		}
+		n.long.change(req.TableName, string(req.RowKey), req.TrueMutations, err)
 	case *bigtablepb.ReadModifyWriteRowRequest:
 		n.add(req.TableName, req.RowKey)
+		n.long.change(req.TableName, string(req.RowKey), nil, errNotApplied)
 	case *adminpb.DeleteTableRequest:
 		if err == nil {
 			delete(n.tables, req.Name)
 		}
-		n.long.rows = nil
+		n.long.forget()
 	default: // It may have dropped rows or a family.
-		n.long.rows = nil
+		n.long.forget()
 	}
 }
 

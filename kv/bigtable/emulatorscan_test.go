@@ -18,29 +18,7 @@ import (
 // Goal: what is changed on the way to Google's emulator does not change its answers. Method: the same changes and reads, of random ranges, names, limits
 // and filters in both directions, against it and against the emulator as it is.
 func TestEmulatorAnswersAsGoogles(t *testing.T) {
-	ours, err := StartEmulator("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ours.Close()
-	theirs, err := bttest.NewServer("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer theirs.Close()
-	var tables []*bigtable.Table
-	for _, addr := range []string{ours.Addr(), theirs.Addr} {
-		opts := Options{Project: "p", Instance: "i", Emulator: addr}
-		if _, err := CreateTable(t.Context(), opts); err != nil {
-			t.Fatal(err)
-		}
-		c, err := Open(t.Context(), opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		tables = append(tables, c.client.Open(c.opts.Table))
-	}
+	tables := bothEmulators(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	name := func() string { return fmt.Sprintf("k%04d", r.IntN(3000)) }
 	var rows []string
@@ -112,6 +90,88 @@ func TestEmulatorAnswersAsGoogles(t *testing.T) {
 		got, want := readAll(t, tables[0], set, opts), readAll(t, tables[1], set, opts)
 		if !slices.Equal(got, want) {
 			t.Fatalf("read %d, %v: %d cells, want %d\n%.300s\n%.300s", i, set, len(got), len(want), fmt.Sprint(got), fmt.Sprint(want))
+		}
+	}
+}
+
+// bothEmulators returns an empty table of our emulator and one of Google's.
+func bothEmulators(t *testing.T) (tables []*bigtable.Table) {
+	t.Helper()
+	ours, err := StartEmulator("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ours.Close)
+	theirs, err := bttest.NewServer("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(theirs.Close)
+	for _, addr := range []string{ours.Addr(), theirs.Addr} {
+		opts := Options{Project: "p", Instance: "i", Emulator: addr}
+		if _, err := CreateTable(t.Context(), opts); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Open(t.Context(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		tables = append(tables, c.client.Open(c.opts.Table))
+	}
+	return tables
+}
+
+// Goal: a row of many versions that is kept is changed as the emulator changes it. Method: random conditional changes of some long rows, at times of their
+// last cell of a family, on our emulator and on Google's; the rows are read in between.
+func TestEmulatorChangesLongRows(t *testing.T) {
+	tables := bothEmulators(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	column := func() string { return fmt.Sprint(r.IntN(60)) }
+	for i := range 3000 {
+		row, family, n := fmt.Sprint("k", r.IntN(3)), families[r.IntN(2)], 1+r.IntN(3)
+		if r.IntN(3) == 0 {
+			family = families[2+r.IntN(len(families)-2)] // Few cells, which come and go.
+		}
+		condition := bigtable.ColumnRangeFilter(families[r.IntN(len(families))], column(), "")
+		yes, no := bigtable.NewMutation(), bigtable.NewMutation()
+		for range n {
+			switch r.IntN(5) {
+			case 0:
+				yes.DeleteCellsInColumn(family, column())
+			case 1:
+				no.DeleteCellsInColumn(family, fmt.Sprint(r.IntN(2)))
+			case 2:
+				no.Set(family, fmt.Sprint(r.IntN(2)), 0, fmt.Append(nil, i))
+			default:
+				yes.Set(family, column(), 0, fmt.Append(nil, i))
+				no.Set(families[r.IntN(2)], column(), 0, fmt.Append(nil, i))
+			}
+		}
+		var matched [2]bool
+		for k, table := range tables {
+			m := bigtable.NewCondMutation(condition, yes, no)
+			if i%97 == 0 {
+				m = bigtable.NewMutation()
+				m.Set(families[0], "ts", bigtable.Timestamp(i)*1000, []byte("1"))
+				if err := table.Apply(t.Context(), row, m); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			if err := table.Apply(t.Context(), row, m, bigtable.GetCondMutationResult(&matched[k])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if matched[0] != matched[1] {
+			t.Fatalf("change %d: %v", i, matched)
+		}
+		opts := []bigtable.ReadOption{bigtable.RowFilter(bigtable.ColumnRangeFilter(families[r.IntN(len(families))], column(), ""))}
+		if i%10 == 0 {
+			opts = []bigtable.ReadOption{bigtable.RowFilter(bigtable.PassAllFilter())}
+		}
+		if got, want := readAll(t, tables[0], bigtable.SingleRow(row), opts), readAll(t, tables[1], bigtable.SingleRow(row), opts); !slices.Equal(got, want) {
+			t.Fatalf("read %d: %d cells, want %d\n%.300s\n%.300s", i, len(got), len(want), fmt.Sprint(got), fmt.Sprint(want))
 		}
 	}
 }

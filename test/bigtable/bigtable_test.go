@@ -256,6 +256,56 @@ func TestRequestsOfStatements(t *testing.T) {
 	}
 }
 
+// Goal: the numbers of requests of schema changes, and of the statements after them, that docs/bigtable.md states. Method: rounds of them in one process
+// over the emulator, until each has sent no more than that in one of them: what the process sends by itself comes in between.
+func TestRequestsOfSchemaChanges(t *testing.T) {
+	_, emulator := start(t, "bigtable-emulator", "--listen", "127.0.0.1:0")
+	admin, err := process.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, addr := start(t, "start", "--engine", "bigtable", "--project", "p", "--instance", "i", "--emulator", emulator,
+		"--listen", "127.0.0.1:0", "--admin-listen", admin)
+	conn := connect(t, addr)
+	mustExec(t, conn, "CREATE TABLE other (id int PRIMARY KEY)")
+	statements := []struct {
+		sql         string
+		reads, cams int // requests that read rows, and conditional changes
+	}{
+		{"CREATE TABLE r (id int PRIMARY KEY, n int)", 2, 5},
+		{"INSERT INTO r VALUES (1, 1)", 2, 2},
+		{"CREATE VIEW v AS SELECT n FROM r WHERE n > 0", 2, 5},
+		{"SELECT * FROM v", 2, 0},
+		{"DROP VIEW v", 2, 6},
+		{"CREATE INDEX r_n ON r (n)", 12, 15},
+		{"INSERT INTO r VALUES (2, 2)", 2, 3},
+		{"DROP INDEX r_n", 2, 5},
+		{"DROP TABLE r", 2, 7},
+	}
+	least := make([]map[string]int, len(statements))
+	for begun, missing := time.Now(), true; missing && time.Since(begun) < waitTimeout; {
+		missing = false
+		for i, s := range statements {
+			before := requests(t, admin)
+			mustExec(t, conn, s.sql)
+			sent := requests(t, admin)
+			for method := range sent {
+				sent[method] -= before[method]
+				if least[i] != nil {
+					sent[method] = min(sent[method], least[i][method])
+				}
+			}
+			least[i] = sent
+			missing = missing || sent["ReadRows"] > s.reads || sent["CheckAndMutateRow"] > s.cams
+		}
+	}
+	for i, s := range statements {
+		if reads, cams := least[i]["ReadRows"], least[i]["CheckAndMutateRow"]; reads > s.reads || cams > s.cams {
+			t.Errorf("%s: ReadRows %d, CheckAndMutateRow %d; at most %d, %d are stated", s.sql, reads, cams, s.reads, s.cams)
+		}
+	}
+}
+
 // requests returns the requests of a process by method.
 func requests(t *testing.T, admin string) map[string]int {
 	t.Helper()
