@@ -27,8 +27,8 @@ type Options struct {
 	Table string
 	// AppProfile is the application profile, which must route to a single cluster; "" for the instance's default.
 	AppProfile string
-	// RequestTimeout is how long Bigtable may be silent about a request, DefaultRequestTimeout by default: until its answer, or the next row of
-	// a scan.
+	// RequestTimeout is how long Bigtable may be silent about a request, DefaultRequestTimeout by default: until its answer, or the next message
+	// of a scan.
 	RequestTimeout time.Duration
 	// Emulator is the address of an emulator, "" for Google's service with the credentials that Google's libraries find.
 	Emulator string
@@ -119,7 +119,7 @@ type request struct {
 // beginRead begins a read. Its context has no deadline, since rows may arrive for long: see heard.
 func (c *Client) beginRead(ctx context.Context) *request {
 	r := &request{caller: ctx, timeout: c.opts.RequestTimeout}
-	r.ctx, r.cancel = context.WithCancel(attempts(ctx))
+	r.ctx, r.cancel = context.WithCancel(asOperation(ctx, r.heard))
 	r.silence = time.AfterFunc(r.timeout, r.cancel)
 	return r
 }
@@ -127,11 +127,11 @@ func (c *Client) beginRead(ctx context.Context) *request {
 // beginWrite begins a write. Bigtable is told of its deadline, and executes it no later.
 func (c *Client) beginWrite(ctx context.Context) *request {
 	r := &request{caller: ctx, timeout: c.opts.RequestTimeout}
-	r.ctx, r.cancel = context.WithTimeout(attempts(ctx), r.timeout)
+	r.ctx, r.cancel = context.WithTimeout(asOperation(ctx, nil), r.timeout)
 	return r
 }
 
-// heard notes an answer to a read.
+// heard notes an answer to a read: rows, or the name of the row that a scan has reached without finding any, which Bigtable sends now and then.
 func (r *request) heard() { r.silence.Reset(r.timeout) }
 
 // failed returns the error of the request for its caller, nil if err is.

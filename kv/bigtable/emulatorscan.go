@@ -102,7 +102,7 @@ func (e *Emulator) read(server bigtablepb.BigtableServer, req *bigtablepb.ReadRo
 			break
 		}
 		if err == nil {
-			err = to.flush()
+			err = to.progress()
 		}
 		if err != nil {
 			return err
@@ -153,6 +153,7 @@ func (n *rowNames) readPart(server bigtablepb.BigtableServer, req *bigtablepb.Re
 	if errors.Is(err, errFull) {
 		last, err = to.last, nil
 	}
+	to.reached = last
 	return behind(spans, last, req.Reversed), err
 }
 
@@ -254,7 +255,8 @@ type rowSender struct {
 	sent    func(cellsOfRow)      // is called with rows that have not been filtered
 	limit   int64                 // of rows; 0: none
 	rows    int64
-	last    string // row
+	last    string // row that was sent
+	reached string // row, which may not have been sent
 	pending bigtablepb.ReadRowsResponse
 	bytes   int
 	// unbounded: there is no flush until the end.
@@ -296,6 +298,16 @@ func (s *rowSender) sendRow(row cellsOfRow) error {
 	}
 	s.last = string(cells[0].RowKey)
 	return errFull
+}
+
+// progress sends the rows that wait, or, as the service does, how far the scan has come without finding any.
+func (s *rowSender) progress() error {
+	if len(s.pending.Chunks) == 0 && s.reached != "" {
+		s.pending.LastScannedRowKey = []byte(s.reached)
+		defer s.pending.Reset()
+		return s.SendMsg(&s.pending)
+	}
+	return s.flush()
 }
 
 func (s *rowSender) flush() error {

@@ -98,17 +98,23 @@ func (m *requestMetrics) counts() map[string]int64 {
 	return counts
 }
 
-// attemptsKey is the key of the number of requests that an operation has sent.
-type attemptsKey struct{}
+// operation is what one call of the client library sends: its second request and those that follow are repetitions.
+type operation struct {
+	sent  atomic.Int32
+	heard func() // is called with each message that Bigtable sends; nil: it is not
+}
 
-// attempts returns the context of an operation: its second request and those that follow are repetitions.
-func attempts(ctx context.Context) context.Context {
-	return context.WithValue(ctx, attemptsKey{}, new(atomic.Int32))
+type operationKey struct{}
+
+// asOperation returns the context of an operation.
+func asOperation(ctx context.Context, heard func()) context.Context {
+	return context.WithValue(ctx, operationKey{}, &operation{heard: heard})
 }
 
 // sentRequest is a request under way.
 type sentRequest struct {
 	of       *methodMetrics
+	op       *operation // nil: it belongs to none
 	begun    time.Time
 	answered atomic.Bool
 }
@@ -122,10 +128,11 @@ func (m *requestMetrics) TagRPC(ctx context.Context, info *stats.RPCTagInfo) con
 		return ctx
 	}
 	of.count.Add(1)
-	if sent, ok := ctx.Value(attemptsKey{}).(*atomic.Int32); ok && sent.Add(1) > 1 {
+	op, _ := ctx.Value(operationKey{}).(*operation)
+	if op != nil && op.sent.Add(1) > 1 {
 		of.repeated.Inc()
 	}
-	return context.WithValue(ctx, requestKey{}, &sentRequest{of: of, begun: time.Now()})
+	return context.WithValue(ctx, requestKey{}, &sentRequest{of: of, op: op, begun: time.Now()})
 }
 
 // HandleRPC implements stats.Handler.
@@ -140,6 +147,9 @@ func (m *requestMetrics) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	case *stats.InPayload:
 		r.of.received.Add(float64(s.WireLength))
 		r.observe() // How long a scan takes depends on who reads it.
+		if r.op != nil && r.op.heard != nil {
+			r.op.heard()
+		}
 	case *stats.End:
 		r.observe()
 		if status.Code(s.Error) != codes.OK && status.Code(s.Error) != codes.Canceled {
