@@ -13,9 +13,10 @@ import (
 // emulatorMessageBytes is the largest request that the emulator takes, as the service does.
 const emulatorMessageBytes = 256 << 20
 
-// Emulator is Google's emulator of Bigtable. Its rows are in memory, and end with it. What a request does is decided by Google's code; three things
+// Emulator is Google's emulator of Bigtable. Its rows are in memory, and end with it. What a request does is decided by Google's code; four things
 // are changed on the way to it:
 //
+//   - It executes requests that exceed the service's limits. Here they are refused (emulatorlimits.go).
 //   - It reads a row outside of the row's lock, so that a reader may miss a cell of a family that is being changed. Here changes wait for the readers
 //     under way, and readers for changes.
 //   - It answers a range by collecting and sorting all rows of the range, whatever the limit, and sends each row by itself. Here it is asked for
@@ -48,6 +49,9 @@ func (e *Emulator) Addr() string { return e.server.Addr }
 func (e *Emulator) Close() { e.server.Close() }
 
 func (e *Emulator) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if err := checkLimits(req); err != nil {
+		return nil, err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	matched, decided := false, false
@@ -74,10 +78,16 @@ func (e *Emulator) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServer
 		if err := ss.RecvMsg(req); err != nil {
 			return err
 		}
+		if err := checkLimits(req); err != nil {
+			return err
+		}
 		return e.read(server, req, ss)
 	case "MutateRows":
 		req := &bigtablepb.MutateRowsRequest{}
 		if err := ss.RecvMsg(req); err != nil {
+			return err
+		}
+		if err := checkLimits(req); err != nil {
 			return err
 		}
 		e.mu.Lock()

@@ -148,6 +148,9 @@ type collection struct {
 // collectRows is how many rows are read at once.
 const collectRows = 1000
 
+// collectVersions bounds what is removed of a row at once: Bigtable makes at most 100,000 changes in a request.
+const collectVersions = 40_000
+
 // CollectGarbage implements kv.Shard.
 func (s *Shard) CollectGarbage(ctx context.Context, req *kv.CollectGarbageRequest) (res kv.CollectGarbageResponse, err error) {
 	if err := s.admit(); err != nil {
@@ -170,11 +173,11 @@ func (s *Shard) CollectGarbage(ctx context.Context, req *kv.CollectGarbageReques
 		s.gc.target, s.gc.resume = req.SafePoint, nil
 	}
 	for begun := time.Now(); time.Since(begun) < budget; {
-		n, err := s.collectPage(ctx, req.SafePoint, &res)
+		done, err := s.collectPage(ctx, req.SafePoint, &res)
 		if err != nil {
 			return res, err
 		}
-		if n < collectRows {
+		if done {
 			s.gc.target, res.Done = 0, true
 			return res, nil
 		}
@@ -182,25 +185,32 @@ func (s *Shard) CollectGarbage(ctx context.Context, req *kv.CollectGarbageReques
 	return res, nil
 }
 
-// collectPage visits the next rows, and returns how many there were.
-func (s *Shard) collectPage(ctx context.Context, safePoint tso.Timestamp, res *kv.CollectGarbageResponse) (n int, err error) {
+// collectPage visits the next rows, and reports whether there are no others. A row of which more is to be removed than may be at once is visited
+// again.
+func (s *Shard) collectPage(ctx context.Context, safePoint tso.Timestamp, res *kv.CollectGarbageResponse) (done bool, err error) {
 	records := widerow.InterleaveFilters(
 		wholeFamily(familyWrite), wholeFamily(familyStatus), wholeFamily(familyLock))
 	var rows []string
 	var changes []*widerow.Mutation
 	var failed error
-	span := []kv.Span{{Start: s.gc.resume}}
+	n, again := 0, false
+	resume := s.gc.resume
+	span := []kv.Span{{Start: resume}}
 	err = s.c.readRows(ctx, rowRanges(span), records, widerow.ReadOptions{Limit: collectRows}, func(row widerow.Row) bool {
 		r, err := parse(row)
 		if failed = err; err != nil {
 			return false
 		}
 		n++
-		s.gc.resume = append(r.key, 0)
-		if change := collect(r, safePoint, res); change != nil {
+		resume = append(r.key, 0)
+		var change *widerow.Mutation
+		if change, again = collect(r, safePoint, res); change != nil {
 			rows, changes = append(rows, row.Key()), append(changes, change)
 		}
-		return true
+		if again {
+			resume = r.key
+		}
+		return !again
 	})
 	if err == nil {
 		err = failed
@@ -208,33 +218,46 @@ func (s *Shard) collectPage(ctx context.Context, safePoint tso.Timestamp, res *k
 	if err == nil {
 		err = s.c.bulk(ctx, rows, changes)
 	}
-	return n, err
+	if err == nil {
+		s.gc.resume = resume
+	}
+	return n < collectRows && !again, err
 }
 
 // collect returns the change of a row by which the versions and records that only snapshots at or below the safe point could
-// need are removed, nil if there are none.
-func collect(r *record, safePoint tso.Timestamp, res *kv.CollectGarbageResponse) *widerow.Mutation {
+// need are removed, nil if there are none. again: there is more than may be removed at once. Then the oldest versions are removed, since the newest
+// may be a deletion that hides others.
+func collect(r *record, safePoint tso.Timestamp, res *kv.CollectGarbageResponse) (change *widerow.Mutation, again bool) {
 	res.Keys++
 	change, removed := widerow.NewMutation(), 0
-	reached := false // a version that the safe point sees
-	for _, v := range r.versions {
-		if v.commitTS > safePoint || !reached && v.op == mvcc.OpPut {
-			reached = reached || v.commitTS <= safePoint
-			continue
-		}
-		reached = true
+	kept := 0 // versions that are newer than the safe point, and the value that it sees
+	for kept < len(r.versions) && r.versions[kept].commitTS > safePoint {
+		kept++
+	}
+	if kept < len(r.versions) && r.versions[kept].op == mvcc.OpPut {
+		kept++
+	}
+	oldest := r.versions[max(kept, len(r.versions)-collectVersions):]
+	again = len(oldest) < len(r.versions)-kept
+	for _, v := range oldest {
 		change.DeleteCellsInColumn(familyWrite, inverted(v.commitTS))
 		change.DeleteCellsInColumn(familyData, inverted(v.startTS))
 		removed++
 	}
 	res.Versions += removed
 	for _, st := range r.statuses {
+		if again = again || removed == collectVersions; again {
+			break
+		}
 		if st.commitTS <= safePoint {
 			change.DeleteCellsInColumn(familyStatus, commitColumn(st.commitTS))
 			removed, res.Statuses = removed+1, res.Statuses+1
 		}
 	}
 	for _, startTS := range r.rolled {
+		if again = again || removed == collectVersions; again {
+			break
+		}
 		if startTS <= safePoint {
 			change.DeleteCellsInColumn(familyStatus, rollbackColumn(startTS))
 			removed, res.Statuses = removed+1, res.Statuses+1
@@ -252,9 +275,9 @@ func collect(r *record, safePoint tso.Timestamp, res *kv.CollectGarbageResponse)
 		}
 	}
 	if removed == 0 {
-		return nil
+		return nil, false
 	}
-	return change
+	return change, again
 }
 
 // DropSpan implements kv.Shard.

@@ -80,6 +80,9 @@ func lockColumn(l *mvcc.Lock) string {
 	return string(kind) + plainTS(l.StartTS)
 }
 
+// lockBytes is what a lock's value takes at most without the primary and the observers.
+const lockBytes = 96
+
 // The flags of a lock.
 const lockFlagNotify = 1
 
@@ -88,7 +91,7 @@ const lockFlagNotify = 1
 //	op(1) for_update_ts(8) flags(1) min_commit_ts(8) process(8) heard(8, wall clock, ms) lease(uvarint) ttl(uvarint)
 //	size(uvarint) len(primary)(uvarint) primary [hop(1) count(uvarint) observers(8 each)]
 func encodeLock(l *mvcc.Lock) []byte {
-	b := make([]byte, 0, 64+len(l.Primary))
+	b := make([]byte, 0, lockBytes+len(l.Primary))
 	b = append(b, byte(l.Op))
 	b = binary.BigEndian.AppendUint64(b, uint64(l.ForUpdateTS))
 	flags := byte(0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +45,21 @@ func notifications(row widerow.Row) (all []notification, err error) {
 		all = append(all, notification{column: qualifier, ts: ts, hop: item.Value[0]})
 	}
 	return all, nil
+}
+
+// removedAtOnce bounds the cells that one change removes: Bigtable makes at most 100,000 changes in a request.
+const removedAtOnce = 50_000
+
+// removeNotifications returns the changes of a row that remove cells.
+func removeNotifications(cells []notification) (changes []*widerow.Mutation) {
+	for some := range slices.Chunk(cells, removedAtOnce) {
+		change := widerow.NewMutation()
+		for _, c := range some {
+			change.DeleteCellsInColumn(familyNotify, c.column)
+		}
+		changes = append(changes, change)
+	}
+	return changes
 }
 
 // NotifyScan implements kv.Shard.
@@ -99,17 +115,11 @@ func (s *Shard) NotifyClear(ctx context.Context, req *kv.NotifyClearRequest) (cl
 		if failed = err; err != nil {
 			return false
 		}
-		change, n := widerow.NewMutation(), 0
-		for _, c := range cells {
-			if c.ts <= upTo[row.Key()] {
-				change.DeleteCellsInColumn(familyNotify, c.column)
-				n++
-			}
-		}
-		if n > 0 {
+		seen := slices.DeleteFunc(slices.Clone(cells), func(c notification) bool { return c.ts > upTo[row.Key()] })
+		for _, change := range removeNotifications(seen) {
 			names, changes = append(names, row.Key()), append(changes, change)
 		}
-		if n > 0 && n == len(cells) {
+		if len(seen) > 0 && len(seen) == len(cells) {
 			cleared++
 		}
 		return true
@@ -163,17 +173,17 @@ func (s *Shard) NotifyDrop(ctx context.Context, req *kv.NotifyDropRequest) error
 	for {
 		var rows []string
 		var changes []*widerow.Mutation
+		n := 0
 		var failed error
 		err := s.c.readRows(ctx, rowRanges([]kv.Span{req.Span}), cellsOf(req.Observer), widerow.ReadOptions{Limit: collectRows}, func(row widerow.Row) bool {
 			cells, err := notifications(row)
 			if failed = err; err != nil {
 				return false
 			}
-			change := widerow.NewMutation()
-			for _, c := range cells {
-				change.DeleteCellsInColumn(familyNotify, c.column)
+			for _, change := range removeNotifications(cells) {
+				rows, changes = append(rows, row.Key()), append(changes, change)
 			}
-			rows, changes = append(rows, row.Key()), append(changes, change)
+			n++
 			return true
 		})
 		if err == nil {
@@ -182,7 +192,7 @@ func (s *Shard) NotifyDrop(ctx context.Context, req *kv.NotifyDropRequest) error
 		if err == nil {
 			err = s.c.bulk(ctx, rows, changes)
 		}
-		if err != nil || len(rows) < collectRows {
+		if err != nil || n < collectRows {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func (s *Shard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.Prewr
 	if err := s.checkSafePoint(req.StartTS); err != nil {
 		return kv.PrewriteResponse{}, err
 	}
-	if err := checkSizes(req.Mutations); err != nil {
+	if err := checkSizes(req); err != nil {
 		return kv.PrewriteResponse{}, err
 	}
 	if err := s.limit.wait(ctx, 2*len(req.Mutations)); err != nil { // A conditional request reads the row and writes it.

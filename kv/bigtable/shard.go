@@ -139,9 +139,21 @@ func (s *Shard) WaitForRelease(context.Context, []byte, tso.Timestamp) error {
 	return kv.ErrUnsupported
 }
 
-// checkSizes refuses what Bigtable cannot store.
-func checkSizes(ms []mvcc.Mutation) error {
+// maxLockBytes bounds a lock's value: the predicate that names it contains it twice, and may have 20 KB.
+const maxLockBytes = 10<<10 - 64
+
+// checkSizes refuses what Bigtable cannot store, and locks that no predicate could name.
+func checkSizes(req *kv.PrewriteRequest) error {
+	if len(req.Primary) > maxKeyBytes {
+		return &kv.SizeLimitError{Index: true, Size: len(req.Primary), Limit: maxKeyBytes}
+	}
+	ms := req.Mutations
 	for i := range ms {
+		if set := req.NotifySetOf(&ms[i]); set != nil {
+			if n := lockBytes + len(req.Primary) + 8*len(set.Observers); n > maxLockBytes {
+				return &kv.SizeLimitError{Size: n, Limit: maxLockBytes}
+			}
+		}
 		if n := len(ms[i].Key); n > maxKeyBytes {
 			return &kv.SizeLimitError{Index: true, Size: n, Limit: maxKeyBytes}
 		}

@@ -116,6 +116,9 @@ func (m *Mutation) DeleteCellsInColumn(family, qualifier string) {
 	m.steps = append(m.steps, step{kind: deleteColumn, family: family, qualifier: qualifier})
 }
 
+// Len returns of how many deletions and writes the change consists.
+func (m *Mutation) Len() int { return len(m.steps) }
+
 // DeleteRow removes a row.
 func (m *Mutation) DeleteRow() { m.steps = append(m.steps, step{kind: deleteRow}) }
 
