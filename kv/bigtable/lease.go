@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/percodb/percodb/internal/errkind"
@@ -41,10 +42,27 @@ type Lease struct {
 	id   uint64
 	addr string
 
+	// end is when the lease ends. It is not guarded by mu: timestamps do not wait for a renewal under way.
+	end    atomic.Pointer[instant]
+	clocks func() instant
+
 	mu    sync.Mutex
 	seq   uint64
-	value []byte    // the cell
-	until time.Time // the lease holds until then
+	value []byte // the cell
+}
+
+// instant is a time by two clocks: the monotonic one does not step, but may stand still while a machine is suspended; the wall clock does the reverse.
+type instant struct {
+	monotonic time.Duration
+	wall      time.Time
+}
+
+func systemClocks() instant {
+	return instant{monotonic: time.Since(processBegun), wall: time.Now().Round(0)}
+}
+
+func (i instant) add(d time.Duration) *instant {
+	return &instant{monotonic: i.monotonic + d, wall: i.wall.Add(d)}
 }
 
 // encodeLease returns a lease cell: id(8) sequence(8) address. A lease without an address is released.
@@ -76,7 +94,8 @@ func (c *Client) Coordinator(ctx context.Context) (addr string, err error) {
 
 // AcquireLease waits until this process, which others reach at addr, is the coordinator.
 func (c *Client) AcquireLease(ctx context.Context, addr string) (*Lease, error) {
-	l := &Lease{c: c, id: rand.Uint64(), addr: addr}
+	l := &Lease{c: c, id: rand.Uint64(), addr: addr, clocks: systemClocks}
+	l.end.Store(&instant{})
 	var seen []byte
 	var since time.Time
 	for {
@@ -105,7 +124,7 @@ func (c *Client) AcquireLease(ctx context.Context, addr string) (*Lease, error) 
 // swap replaces the cell, if it is as before, by a new one of this process, and makes another change of the row with it. The
 // caller holds mu, or is the only one that has l.
 func (l *Lease) swap(ctx context.Context, before []byte, window []byte) error {
-	begun := time.Now()
+	begun := l.clocks()
 	value := encodeLease(l.id, l.seq+1, l.addr)
 	change := widerow.NewMutation()
 	change.Set(familyMeta, columnLease, value)
@@ -124,7 +143,8 @@ func (l *Lease) swap(ctx context.Context, before []byte, window []byte) error {
 	if !swapped {
 		return ErrLeaseLost
 	}
-	l.seq, l.value, l.until = l.seq+1, value, begun.Add(leaseTime)
+	l.seq, l.value = l.seq+1, value
+	l.end.Store(begun.add(leaseTime))
 	return nil
 }
 
@@ -138,11 +158,10 @@ func (c *Client) change(ctx context.Context, qualifier string, before []byte, ch
 	return c.onlyIf(ctx, metaRow(coordinatorRow), is, change)
 }
 
-// Valid reports whether the process is certainly still the coordinator.
+// Valid reports whether the process is certainly still the coordinator: by both clocks.
 func (l *Lease) Valid() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return time.Now().Before(l.until)
+	now, end := l.clocks(), l.end.Load()
+	return now.monotonic < end.monotonic && now.wall.Before(end.wall)
 }
 
 // Keep renews the lease until it is lost, or ctx ends.
@@ -166,7 +185,7 @@ func (l *Lease) Keep(ctx context.Context) error {
 func (l *Lease) renew(ctx context.Context, window []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	left := time.Until(l.until)
+	left := l.end.Load().monotonic - l.clocks().monotonic
 	if left <= 0 {
 		return ErrLeaseLost
 	}
@@ -179,7 +198,7 @@ func (l *Lease) renew(ctx context.Context, window []byte) error {
 func (l *Lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.until = time.Time{}
+	l.end.Store(&instant{})
 	change := widerow.NewMutation()
 	change.Set(familyMeta, columnLease, encodeLease(l.id, l.seq+1, ""))
 	_, err := l.c.change(ctx, columnLease, l.value, change)

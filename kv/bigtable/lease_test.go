@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/internal/errkind"
+	"github.com/percodb/percodb/internal/faultproxy"
 	"github.com/percodb/percodb/internal/tsotest"
 	"github.com/percodb/percodb/tso"
 )
@@ -66,4 +67,72 @@ func openOracle(t *testing.T, l *Lease) *Oracle {
 	}
 	t.Cleanup(func() { local.Close() })
 	return NewOracle(local, l)
+}
+
+// Goal: a coordinator whose machine was suspended, so that its monotonic clock stood still, issues no timestamp: another may have become the
+// coordinator. Method: the wall clock alone goes on.
+func TestLeaseOfASuspendedMachine(t *testing.T) {
+	e := newEmulated(t, &tsotest.ClockOracle{})
+	l, err := e.client.AcquireLease(t.Context(), "first:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	oracle := openOracle(t, l)
+	mustNow(t, oracle)
+	l.clocks = func() instant {
+		now := systemClocks()
+		now.wall = now.wall.Add(2 * leaseTime)
+		return now
+	}
+	if ts, err := oracle.Now(t.Context()); errkind.Of(err) != errkind.OracleUnavailable {
+		t.Errorf("timestamp %d, %v", ts, err)
+	}
+	if err := l.renew(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	mustNow(t, oracle)
+}
+
+// Goal: timestamps do not wait for the renewal of the lease. Method: a renewal that is not answered.
+func TestTimestampsDuringARenewal(t *testing.T) {
+	proxy, opts := newProxy(t)
+	if _, err := CreateTable(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	client, err := Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	l, err := client.AcquireLease(t.Context(), "first:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	oracle := openOracle(t, l)
+	mustNow(t, oracle)
+	arrived, answer := make(chan struct{}, 100), make(chan struct{})
+	proxy.Inject(func(method string, _ []byte) faultproxy.Fault {
+		if method == "CheckAndMutateRow" {
+			arrived <- struct{}{}
+			<-answer
+		}
+		return faultproxy.Fault{}
+	})
+	renewed, issued := make(chan error, 1), make(chan error, 1)
+	go func() { renewed <- l.renew(t.Context(), nil) }()
+	<-arrived
+	go func() {
+		_, err := oracle.Now(t.Context())
+		issued <- err
+	}()
+	select {
+	case err := <-issued:
+		if err != nil {
+			t.Error(err)
+		}
+	case err := <-renewed:
+		t.Errorf("no timestamp until the renewal had ended, with %v", err)
+	}
+	close(answer)
+	<-renewed
 }

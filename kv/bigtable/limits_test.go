@@ -131,3 +131,28 @@ func TestLockThatNoPredicateNames(t *testing.T) {
 		})
 	}
 }
+
+// Goal: a version whose data is lost is reported as such, also if it is older than the safe point, which makes only snapshots below it too old.
+// Method: remove the data of a version, and raise the safe point above it.
+func TestLostDataBelowTheSafePoint(t *testing.T) {
+	e := newEmulated(t, &tsotest.ClockOracle{})
+	ctx := t.Context()
+	e.mustPut(t, "a=1")
+	r, err := e.shard.readKey(ctx, []byte("a"), wholeFamily(familyData))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := widerow.NewMutation()
+	change.DeleteCellsInColumn(familyData, inverted(r.data[0].startTS))
+	if err := e.client.bulk(ctx, []string{rowKey([]byte("a"))}, []*widerow.Mutation{change}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.shard.SetSafePoint(ctx, mustNow(t, e.oracle)); err != nil {
+		t.Fatal(err)
+	}
+	ref := theRange()
+	v, err := e.shard.Get(ctx, ref.Ref(), []byte("a"), kv.ReadOptions{ReadTS: mustNow(t, e.oracle)})
+	if corrupt := (*mvcc.CorruptionError)(nil); !errors.As(err, &corrupt) {
+		t.Errorf("%q, %v", v, err)
+	}
+}

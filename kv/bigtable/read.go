@@ -96,7 +96,7 @@ func (s *Shard) Get(ctx context.Context, ref kv.RangeRef, key []byte, opts kv.Re
 	case v.locked != nil:
 		return nil, v.locked
 	case v.found && v.value == nil:
-		values, err := s.hidden(ctx, []hiddenValue{{key, v.startTS}})
+		values, err := s.hidden(ctx, opts.ReadTS, []hiddenValue{{key, v.startTS}})
 		return values[0], err
 	case p.shared:
 		return bytes.Clone(v.value), nil
@@ -110,8 +110,8 @@ type hiddenValue struct {
 	startTS tso.Timestamp
 }
 
-// hidden reads such values, of ascending keys.
-func (s *Shard) hidden(ctx context.Context, of []hiddenValue) ([][]byte, error) {
+// hidden reads such values, of ascending keys, for a read at ts.
+func (s *Shard) hidden(ctx context.Context, ts tso.Timestamp, of []hiddenValue) ([][]byte, error) {
 	values := make([][]byte, len(of))
 	keys := make([][]byte, len(of))
 	newest := tso.Timestamp(0)
@@ -127,11 +127,11 @@ func (s *Shard) hidden(ctx context.Context, of []hiddenValue) ([][]byte, error) 
 			values[i] = r.written(mvcc.OpPut, of[i].startTS).value
 		}
 		if values[i] == nil {
-			// It was collected after the version was read, or was never there.
+			// It was collected after the version was read, which a snapshot above the safe point excludes, or was never there.
 			if err := s.refreshFence(ctx); err != nil {
 				return values, err
 			}
-			if err := s.checkSafePoint(of[i].startTS); err != nil {
+			if err := s.checkSafePoint(ts); err != nil {
 				return values, err
 			}
 			return values, &mvcc.CorruptionError{Key: of[i].key, Detail: "a version has no data"}
@@ -171,7 +171,7 @@ func (s *Shard) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.Batc
 	if len(missing) == 0 {
 		return res, nil
 	}
-	values, err := s.hidden(ctx, missing)
+	values, err := s.hidden(ctx, req.ReadTS, missing)
 	for i, value := range values {
 		res.Values[at[i]] = value
 	}
@@ -278,7 +278,7 @@ func (p *pageBuilder) fillHidden(ctx context.Context, s *Shard) error {
 		slices.Reverse(p.missing)
 		slices.Reverse(p.at)
 	}
-	values, err := s.hidden(ctx, p.missing)
+	values, err := s.hidden(ctx, p.req.ReadTS, p.missing)
 	for i, value := range values {
 		p.page.Rows[p.at[i]].Value = value
 	}

@@ -195,8 +195,10 @@ type issued struct {
 	oracle  tso.Oracle
 	known   atomic.Uint64
 	asked   atomic.Uint64 // the last answer of the oracle, at askedAt or a little before
-	askedAt atomic.Int64
+	askedAt atomic.Int64  // by the monotonic clock: the wall clock may step
 }
+
+var processBegun = time.Now()
 
 func (i *issued) newest() tso.Timestamp { return tso.Timestamp(i.known.Load()) }
 
@@ -217,12 +219,12 @@ func (i *issued) check(ctx context.Context, ts tso.Timestamp) error {
 
 // clockMillis estimates the oracle's time.
 func (i *issued) clockMillis() int64 {
-	since := time.Duration(time.Now().UnixNano() - i.askedAt.Load()).Milliseconds()
-	return tso.Timestamp(i.asked.Load()).Physical() + since
+	since := time.Since(processBegun) - time.Duration(i.askedAt.Load())
+	return tso.Timestamp(i.asked.Load()).Physical() + since.Milliseconds()
 }
 
 func (i *issued) refresh(ctx context.Context) (tso.Timestamp, error) {
-	asked := time.Now().UnixNano()
+	asked := int64(time.Since(processBegun))
 	now, err := i.oracle.Now(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("ask the oracle: %w", err)
