@@ -128,5 +128,8 @@ func (r *run) evaluator(ctx context.Context) *evaluator {
 }
 
 func (e *evaluator) eval(s expr.Scalar, row types.Row) (types.Datum, error) {
+	if err := planner.AuthorizeCalls(e.ev.Env, s); err != nil {
+		return types.Null, err
+	}
 	return s.Eval(&e.ev, row)
 }

@@ -218,6 +218,9 @@ func (r *run) requireNotInDefault(ctx context.Context, parent, rest *catalog.Tab
 		if err != nil {
 			return err
 		}
+		if err := planner.AuthorizeCalls(r.Env, keys...); err != nil {
+			return err
+		}
 		ev := &expr.Context{Ctx: ctx, Env: r.Env}
 		key := make([]types.Datum, len(keys))
 		err = r.scanRows(ctx, t, "checking default partition", func(row types.Row) error {

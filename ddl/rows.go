@@ -171,6 +171,10 @@ func (r *run) actAsOwner(t *catalog.TableDescriptor) (leave func()) {
 // entryMaker returns what computes the entries of the indexes of t; nil if a row is all they hold.
 func (r *run) entryMaker(ctx context.Context, t *catalog.TableDescriptor) (*entries.Maker, error) {
 	exprs, err := planner.BindIndexExprs(ctx, t, r.r, r.Env)
+	if exprs != nil && err == nil {
+		defer r.actAsOwner(t)()
+		err = planner.AuthorizeCalls(r.Env, slices.Concat(exprs.Computed, exprs.Where)...)
+	}
 	return entries.NewMaker(t, exprs, &expr.Context{Ctx: ctx, Env: r.Env}), err
 }
 

@@ -158,6 +158,9 @@ func (r *domainRules) evaluate(of *types.Defined, env *builtin.Env, row types.Ro
 		r.ev, r.began = expr.Context{Env: env}, env.StmtTime
 	}
 	r.ev.Ctx = env.Ctx
+	if err := AuthorizeCalls(env, r.checks...); err != nil {
+		return err
+	}
 	for i, c := range r.checks {
 		d, err := c.Eval(&r.ev, row)
 		if err != nil {

@@ -186,8 +186,8 @@ func (p *Plan) Authorize(a *catalog.Access) error {
 			continue
 		}
 		if n.Function != "" {
-			if a.Object(acl.Function, n.Function, acl.Execute) == 0 { // Also in a view, whoever owns it.
-				return functionDenied(n.Function)
+			if err := FunctionDenied(a, n.Function); err != nil { // Also in a view, whoever owns it.
+				return err
 			}
 			continue
 		}

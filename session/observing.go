@@ -451,6 +451,9 @@ func (b *observerBody) prepareWhen(ctx context.Context, r catalog.Resolver, env 
 	if err == nil {
 		b.when, err = planner.BindRows(ctx, x, b.rows, r, env, types.TBool, "WHEN conditions")
 	}
+	if err == nil {
+		err = planner.AuthorizeCalls(env, b.when)
+	}
 	return err
 }
 

@@ -26,6 +26,26 @@ func (p *principal) actAs(role uint32) {
 	p.within, p.session, p.current, p.permitted, p.access = inObserver, role, role, nil, nil
 }
 
+// restrictedCalls implements builtin.Env.RestrictedCalls.
+func (p *principal) restrictedCalls() func(signature string) error {
+	now := p.tx.resolver
+	if now == nil || p.tx.ownSchema() {
+		var err error
+		if now, err = p.tx.catalog.Present(p.tx.env.Ctx); err != nil {
+			return func(string) error { return err }
+		}
+	}
+	if len(now.Grants().Objects) == 0 {
+		return nil
+	}
+	return func(signature string) error {
+		if now.Grants().ObjectACL(acl.Function, signature) == nil {
+			return nil
+		}
+		return planner.FunctionDenied(catalog.NewAccess(now, p.current), signature)
+	}
+}
+
 // usable returns r with unqualified names looked up in the part of the search path that the current role may use.
 func (p *principal) usable(r catalog.Resolver) catalog.Resolver {
 	p.accessTo(r)

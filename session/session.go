@@ -279,7 +279,7 @@ func (s *Session) connect(ctx context.Context) {
 	s.audit = auditor{log: deps.Audit, identity: &s.identity, acting: &s.acting, tx: tx}
 	s.memory = memory.NewAccount(deps.Memory, freeBytes)
 	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Queries: &s.queries, Rand: builtin.NewRand()}
-	env.TextSearch = tx.textSearch
+	env.TextSearch, env.RestrictedCalls = tx.textSearch, s.acting.restrictedCalls
 	s.domains = planner.NewDomains(&s.env, tx.names)
 	s.objects = pgcatalog.Objects{Resolver: tx.names, Role: func() uint32 { return s.acting.current },
 		Present: func(ctx context.Context, database uint32) (catalog.Resolver, error) {

@@ -30,6 +30,10 @@ type Env struct {
 	// TextSearch returns the configurations and dictionaries; nil: there are those that every database has.
 	TextSearch func() TextSearch
 
+	// RestrictedCalls returns the check of EXECUTE by the signature of a function, for expressions that no plan contains; it returns nil while every role may
+	// execute all functions, and may be nil itself: there is one role.
+	RestrictedCalls func() (mayCall func(signature string) error)
+
 	// Memory counts large values (budget.go); nil: they are not counted.
 	Memory *memory.Account
 

@@ -122,6 +122,13 @@ func TestCVE_2012_0866(t *testing.T) {
 		h.try("alice", attempt{q, "42501"})
 	}
 	h.try("postgres", attempt{"create index on own.t (power(v))", "42501"}) // It is computed as the owner of the table.
+	execAll(t, h.admin, "revoke execute on function pg_sleep(float8), abs(int) from public")
+	execAll(t, alice, "create domain sleepy as float8 check (pg_sleep(value) is not null)", "create table u (v int, w int)", "insert into u values (1, 1)")
+	for _, q := range []string{"select 0::sleepy", "alter table u add column n int default abs(1 - 2 + (random() * 0)::int)", "alter table u add check (abs(v) > 0)", "create index on u (abs(v))", "create index on u (v) where abs(v) > 0",
+		"create index concurrently on u (abs(v))", "alter table u alter v type int using abs(v)", "alter table u add column g int generated always as (abs(v)) stored", "alter table u add exclude (abs(v) with =)",
+		"alter domain plain add check (abs(value) > 0)"} {
+		h.try("alice", attempt{q, "42501"})
+	}
 }
 
 // Goal: a role that may update some columns is not shown the others of a row that fits no partition.
