@@ -335,19 +335,21 @@ func (c *Catalog) Latest() Resolver {
 }
 
 // InForce reports whether a schema that Latest returned has been in force since. Versions only increase, so checking
-// afterwards suffices.
-func (c *Catalog) InForce(ctx context.Context, r Resolver) (bool, error) {
+// afterwards suffices. snapshot, unless 0, is the one that was read, taken after Latest: then it is enough that the schema was in force at it.
+func (c *Catalog) InForce(ctx context.Context, r Resolver, snapshot tso.Timestamp) (bool, error) {
 	if !c.opts.Shared {
 		p := c.settled()
 		return p != nil && p.version == r.Version(), nil
 	}
 	if c.version.held.Load() != nil {
-		// First the timestamp, then the lease: it covers the moment between the read and the timestamp.
-		now, err := c.db.Timestamp(ctx)
-		if err != nil {
-			return false, err
+		// First the timestamp, then the lease: it covers the moment between a read without a snapshot and the timestamp.
+		if snapshot == 0 {
+			var err error
+			if snapshot, err = c.db.Timestamp(ctx); err != nil {
+				return false, err
+			}
 		}
-		if h := c.version.at(now); h != nil {
+		if h := c.version.at(snapshot); h != nil {
 			return h.version == r.Version(), nil
 		}
 	}

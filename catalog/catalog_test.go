@@ -272,7 +272,7 @@ func TestSchemaBetweenCommitAndPublication(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCatalog(t, db, opts)
 			before := c.Latest()
-			if ok, err := c.InForce(ctx, before); !ok || err != nil {
+			if ok, err := c.InForce(ctx, before, 0); !ok || err != nil {
 				t.Fatalf("in force before: %v, %v", ok, err)
 			}
 			table := tableNamed(t, c, "between"+name)
@@ -297,15 +297,15 @@ func TestSchemaBetweenCommitAndPublication(t *testing.T) {
 			if find(t, c, reader, table.Name) == nil {
 				t.Error("a snapshot behind the commit has the schema before it")
 			}
-			if ok, err := c.InForce(ctx, before); ok || err != nil {
+			if ok, err := c.InForce(ctx, before, 0); ok || err != nil {
 				t.Errorf("in force after the commit: %v, %v", ok, err)
 			}
 			g.Done(ctx, ts, nil)
-			if ok, err := c.InForce(ctx, before); ok || err != nil {
+			if ok, err := c.InForce(ctx, before, 0); ok || err != nil {
 				t.Errorf("in force after the publication: %v, %v", ok, err)
 			}
 			if !opts.Shared {
-				if ok, err := c.InForce(ctx, c.Latest()); !ok || err != nil {
+				if ok, err := c.InForce(ctx, c.Latest(), 0); !ok || err != nil {
 					t.Errorf("the new one is not in force: %v, %v", ok, err)
 				}
 			}

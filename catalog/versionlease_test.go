@@ -79,6 +79,7 @@ func TestLeasedSchemaIsInForce(t *testing.T) {
 	for _, c := range processes {
 		wg.Go(func() {
 			for goesOn() {
+				latest := c.Latest()
 				txn := begin(t, db)
 				if rand.IntN(4) == 0 {
 					time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // some transactions are slow
@@ -98,15 +99,19 @@ func TestLeasedSchemaIsInForce(t *testing.T) {
 					t.Errorf("as of %d version %d, in the store %d (%v)", txn.ReadTS(), r.Version(), want, err)
 					return
 				}
+				if ok, err := c.InForce(ctx, latest, txn.ReadTS()); err != nil || ok && latest.Version() != want {
+					t.Errorf("version %d counts as in force as of %d, in the store was %d (%v)", latest.Version(), txn.ReadTS(), want, err)
+					return
+				}
 				txn.Close()
 
-				latest := c.Latest()
+				latest = c.Latest()
 				before, err := getNumber(ctx, db.Latest(), keyVersion)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if ok, err := c.InForce(ctx, latest); err != nil || ok && latest.Version() != before {
+				if ok, err := c.InForce(ctx, latest, 0); err != nil || ok && latest.Version() != before {
 					t.Errorf("version %d counts as in force, in the store was %d (%v)", latest.Version(), before, err)
 					return
 				} else if ok {

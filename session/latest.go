@@ -9,8 +9,8 @@ import (
 )
 
 // A statement that reads one key, and is a transaction of its own, needs no snapshot: the latest value
-// was current at some time during the statement. It takes no timestamp, and checks afterwards that its schema was in
-// force all the time. If it was not, the statement is repeated with a snapshot. A session sees no older state than it
+// was current at some time during the statement. It takes no timestamp where the engine reads the latest value, else one, and checks afterwards that its schema was in
+// force all the time, or at that timestamp. If it was not, the statement is repeated with a snapshot. A session sees no older state than it
 // has seen before (percolator.Latest). Two sessions may see commits that overlap their statements in
 // different orders, so a serializable transaction always takes a snapshot.
 //
@@ -33,7 +33,7 @@ func (r *latestReader) Get(ctx context.Context, key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ok, err := r.catalog.InForce(ctx, r.schema); err != nil || !ok {
+	if ok, err := r.catalog.InForce(ctx, r.schema, r.Snapshot()); err != nil || !ok {
 		return nil, orSchemaChanged(err)
 	}
 	return value, nil

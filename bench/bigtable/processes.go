@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -11,66 +12,144 @@ import (
 	"github.com/percodb/percodb/bench/tpce/usage"
 )
 
-// Processes is the processor time of a number of SQL processes.
+// Processes is the processor time of a number of SQL processes, the coordinator's included but for what it takes at rest: that is the same for any
+// number of processes. What the others take at rest is in it.
 type Processes struct {
 	Number       int     `json:"processes"`
-	Transactions int     `json:"transactions"`
-	CPUMicros    float64 `json:"cpu_us_per_transaction"`
+	Transactions int     `json:"transactions"`           // of all rounds
+	CPUMicros    float64 `json:"cpu_us_per_transaction"` // the median of the rounds
+	// Least and Most are those of the rounds.
+	Least float64 `json:"least"`
+	Most  float64 `json:"most"`
 }
 
-// clientsOfEach are the connections to each process: as processes are added, so is load.
-const clientsOfEach = 4
+// Rest is what a process costs that no client uses.
+type Rest struct {
+	What      string  `json:"what"`
+	CPUMillis float64 `json:"cpu_ms_per_s"`
+	Requests  float64 `json:"requests_per_s"`
+	Rows      float64 `json:"rows_read_per_s"`
+}
+
+// The load is the same for each process: as processes are added, so are clients, each of which begins a transaction at set times. Without a pace the
+// emulator, which all share, would be the bottleneck: each of several processes would do less than one alone, and divide what
+// it costs at rest, and what wakes it up, among fewer transactions. That says something about load, not about the number of processes.
+const (
+	clientsOfEach   = 4
+	pauseOfClient   = 25 * time.Millisecond // between the beginnings of two transactions
+	processesRounds = 5
+)
 
 // mostClients have rows of their own.
 const mostClients = 4 * clientsOfEach
 
-// processes measures statements over one, two and four processes beside the coordinator, whose processor time counts too.
-func (o *Options) processes(ctx context.Context, d *deployment) (all []Processes, err error) {
+// processes measures statements over one, two and four processes beside the coordinator, whose processor time counts too. The numbers take turns, since
+// what else the machine does changes the processor time of everything.
+func (o *Options) processes(ctx context.Context, d *deployment) (all []Processes, rest []Rest, err error) {
 	conn, err := d.sqls[0].connect(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if err := execAll(ctx, conn, schemaOfRequests...); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := awaitLeases(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	coordinator, others := d.sqls[0], d.sqls[1:]
-	for _, n := range []int{1, 2, 4} {
-		pids := []string{strconv.Itoa(coordinator.PID())}
-		for _, s := range others[:n] {
-			pids = append(pids, strconv.Itoa(s.PID()))
-		}
-		meter, err := usage.Open(ctx, usage.Options{PIDs: pids})
+	for _, r := range []struct {
+		what string
+		of   *sqlProcess
+	}{{"the coordinator", coordinator}, {"another process", others[0]}} {
+		at, err := r.of.atRest(ctx, o.TurnFor)
 		if err != nil {
-			return all, err
+			return nil, nil, err
 		}
-		p := Processes{Number: n}
-		if _, err = o.load(ctx, others[:n], time.Second); err == nil { // Plans, leases of the schema.
-			err = p.measure(ctx, o, others[:n], meter)
-		}
-		meter.Close()
-		if err != nil {
-			return all, fmt.Errorf("%d processes: %w", n, err)
-		}
-		all = append(all, p)
+		at.What = r.what
+		rest = append(rest, at)
 	}
-	return all, nil
+	numbers := []int{1, 2, 4}
+	micros := make([][]float64, len(numbers))
+	all = make([]Processes, len(numbers))
+	for range processesRounds {
+		for i, n := range numbers {
+			done, cpu, took, err := o.cpuOf(ctx, coordinator, others[:n])
+			if err != nil {
+				return all, rest, fmt.Errorf("%d processes: %w", n, err)
+			}
+			cpu -= rest[0].CPUMillis / 1e3 * took
+			all[i].Transactions += done
+			micros[i] = append(micros[i], 1e6*cpu/float64(done))
+		}
+	}
+	for i, n := range numbers {
+		slices.Sort(micros[i])
+		all[i].Number, all[i].CPUMicros = n, micros[i][processesRounds/2]
+		all[i].Least, all[i].Most = micros[i][0], micros[i][processesRounds-1]
+	}
+	return all, rest, nil
 }
 
-func (p *Processes) measure(ctx context.Context, o *Options, sqls []*sqlProcess, meter *usage.Meter) error {
+// atRest measures a process for a while.
+func (s *sqlProcess) atRest(ctx context.Context, d time.Duration) (r Rest, err error) {
+	meter, err := usage.Open(ctx, usage.Options{PIDs: []string{strconv.Itoa(s.PID())}})
+	if err != nil {
+		return r, err
+	}
+	defer meter.Close()
+	before, err := s.counters(ctx)
+	if err != nil {
+		return r, err
+	}
+	begun := time.Now()
+	used, err := meter.Read(ctx)
+	if err != nil {
+		return r, err
+	}
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+		return r, ctx.Err()
+	}
+	since, err := meter.Read(ctx)
+	if err != nil {
+		return r, err
+	}
+	after, err := s.counters(ctx)
+	took := time.Since(begun).Seconds()
+	for _, method := range []string{"ReadRows", "CheckAndMutateRow", "MutateRow", "MutateRows"} {
+		r.Requests += (after[requestsOf(method)] - before[requestsOf(method)]) / took
+	}
+	r.Rows = (after[rowsRead] - before[rowsRead]) / took
+	r.CPUMillis = 1e3 * (since.Server() - used.Server()) / took
+	return r, err
+}
+
+// cpuOf returns the transactions of a turn over sqls, the processor time of them and the coordinator, and the turn's time, both in seconds.
+func (o *Options) cpuOf(ctx context.Context, coordinator *sqlProcess, sqls []*sqlProcess) (done int, cpu, took float64, err error) {
+	pids := []string{strconv.Itoa(coordinator.PID())}
+	for _, s := range sqls {
+		pids = append(pids, strconv.Itoa(s.PID()))
+	}
+	meter, err := usage.Open(ctx, usage.Options{PIDs: pids})
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer meter.Close()
+	if _, err := o.load(ctx, sqls, time.Second); err != nil { // Plans.
+		return 0, 0, 0, err
+	}
 	before, err := meter.Read(ctx)
 	if err != nil {
-		return err
+		return 0, 0, 0, err
 	}
-	if p.Transactions, err = o.load(ctx, sqls, o.TurnFor); err != nil {
-		return err
+	begun := time.Now()
+	if done, err = o.load(ctx, sqls, o.TurnFor); err != nil {
+		return 0, 0, 0, err
 	}
 	after, err := meter.Read(ctx)
-	p.CPUMicros = 1e6 * (after.Server() - before.Server()) / float64(p.Transactions)
-	return err
+	return done, after.Server() - before.Server(), time.Since(begun).Seconds(), err
 }
 
 // load has clients update and read rows of their own for a while.
@@ -78,9 +157,11 @@ func (o *Options) load(ctx context.Context, sqls []*sqlProcess, d time.Duration)
 	begun := time.Now()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for client := range clientsOfEach * len(sqls) {
+	clients := clientsOfEach * len(sqls)
+	for client := range clients {
 		wg.Go(func() {
-			done, failed := rowsOf(ctx, sqls[client%len(sqls)], client, begun.Add(d))
+			first := begun.Add(pauseOfClient * time.Duration(client) / time.Duration(clients))
+			done, failed := rowsOf(ctx, sqls[client%len(sqls)], client, first, begun.Add(d))
 			mu.Lock()
 			defer mu.Unlock()
 			n += done
@@ -91,14 +172,16 @@ func (o *Options) load(ctx context.Context, sqls []*sqlProcess, d time.Duration)
 	return n, err
 }
 
-func rowsOf(ctx context.Context, s *sqlProcess, client int, until time.Time) (done int, err error) {
+// rowsOf is the load of a client.
+func rowsOf(ctx context.Context, s *sqlProcess, client int, first, until time.Time) (done int, err error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	const own = scanned / mostClients
-	for ; time.Now().Before(until); done++ {
+	for next := first; next.Before(until); next = next.Add(pauseOfClient) {
+		time.Sleep(time.Until(next))
 		id := 1 + client*own + done%own
 		sql := "UPDATE r SET n = n + 1 WHERE id = $1"
 		if done%2 == 1 {
@@ -107,6 +190,7 @@ func rowsOf(ctx context.Context, s *sqlProcess, client int, until time.Time) (do
 		if _, err := conn.Exec(ctx, sql, id); err != nil {
 			return done, err
 		}
+		done++
 	}
 	return done, nil
 }

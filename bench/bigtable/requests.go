@@ -109,6 +109,14 @@ func bankTransaction(ctx context.Context, conn *pgx.Conn, i int) error {
 	})
 }
 
+// requestsOf is the counter of the requests by a method.
+func requestsOf(method string) string {
+	return fmt.Sprintf("percodb_bigtable_request_seconds_count{method=%q}", method)
+}
+
+// rowsRead is the counter of rows.
+const rowsRead = "percodb_bigtable_rows_read_total"
+
 // settle is how long a count waits for what is sent behind the client's back.
 const settle = time.Second
 
@@ -150,11 +158,8 @@ func (o *Options) count(ctx context.Context, s *sqlProcess, what string, ops int
 		}
 		return sum / float64(ops)
 	}
-	method := func(name string) string {
-		return fmt.Sprintf("percodb_bigtable_request_seconds_count{method=%q}", name)
-	}
-	r.Reads, r.Conditional = each(method("ReadRows")), each(method("CheckAndMutateRow"))
-	r.Unconditional = each(method("MutateRow"), method("MutateRows"))
-	r.Rows, r.Failed = each("percodb_bigtable_rows_read_total"), each("percodb_bigtable_conditions_failed_total")
+	r.Reads, r.Conditional = each(requestsOf("ReadRows")), each(requestsOf("CheckAndMutateRow"))
+	r.Unconditional = each(requestsOf("MutateRow"), requestsOf("MutateRows"))
+	r.Rows, r.Failed = each(rowsRead), each("percodb_bigtable_conditions_failed_total")
 	return r, nil
 }

@@ -47,6 +47,7 @@ type Result struct {
 	Requests  []Requests  `json:"requests"`
 	Figure8   []Ratio     `json:"figure_8"`
 	Processes []Processes `json:"processes"`
+	Rest      []Rest      `json:"rest"`
 	Outage    *Outage     `json:"outage,omitempty"`
 }
 
@@ -76,7 +77,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}, 2},
 		{PartFigure8, func(ctx context.Context, d *deployment) (err error) { res.Figure8, err = o.figure8(ctx, d); return err }, 0},
 		{PartProcesses, func(ctx context.Context, d *deployment) (err error) {
-			res.Processes, err = o.processes(ctx, d)
+			res.Processes, res.Rest, err = o.processes(ctx, d)
 			return err
 		}, 5},
 		{PartOutage, func(ctx context.Context, d *deployment) (err error) {
@@ -212,9 +213,14 @@ func (r *Result) Tables() (tables []report.Table) {
 		tables = append(tables, t)
 	}
 	if len(r.Processes) > 0 {
-		t := report.Table{Title: "SQL processes over one emulator", Header: []string{"processes", "transactions", "CPU of percodb, µs a transaction"}}
+		t := report.Table{Title: "SQL processes over one emulator", Header: []string{"processes", "transactions", "CPU of percodb, µs a transaction", "least", "most"}}
 		for _, p := range r.Processes {
-			t.Rows = append(t.Rows, []string{fmt.Sprint(p.Number), fmt.Sprint(p.Transactions), fmt.Sprintf("%.0f", p.CPUMicros)})
+			t.Rows = append(t.Rows, []string{fmt.Sprint(p.Number), fmt.Sprint(p.Transactions), fmt.Sprintf("%.0f", p.CPUMicros), fmt.Sprintf("%.0f", p.Least), fmt.Sprintf("%.0f", p.Most)})
+		}
+		tables = append(tables, t)
+		t = report.Table{Title: "processes at rest", Header: []string{"process", "CPU, ms/s", "requests/s", "rows read/s"}}
+		for _, q := range r.Rest {
+			t.Rows = append(t.Rows, []string{q.What, fmt.Sprintf("%.1f", q.CPUMillis), fmt.Sprintf("%.1f", q.Requests), fmt.Sprintf("%.1f", q.Rows)})
 		}
 		tables = append(tables, t)
 	}

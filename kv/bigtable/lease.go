@@ -29,8 +29,8 @@ const (
 
 	leaseTime    = 2 * time.Second
 	leaseRenewal = 500 * time.Millisecond
-	leaseMargin  = leaseTime / 10 // clocks of two machines that run at different rates
-	leasePoll    = 200 * time.Millisecond
+	leaseMargin  = leaseTime / 10         // clocks of two machines that run at different rates
+	leasePoll    = 400 * time.Millisecond // and at the moment when the lease has been unchanged for long enough
 )
 
 // ErrLeaseLost: another process is the coordinator.
@@ -113,8 +113,12 @@ func (c *Client) AcquireLease(ctx context.Context, addr string) (*Lease, error) 
 		if kind := errkind.Of(err); kind == errkind.Refused || kind == errkind.Closed {
 			return nil, err
 		}
+		pause := leasePoll
+		if left := time.Until(since.Add(leaseTime + leaseMargin)); left > 0 {
+			pause = min(pause, left+time.Millisecond)
+		}
 		select {
-		case <-time.After(leasePoll):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -252,3 +252,17 @@ func TestDeadlockBetweenProcesses(t *testing.T) {
 		t.Errorf("%v; %v", first, second)
 	}
 }
+
+// Goal: a point select takes one timestamp, and states it, so that its schema is checked as of it. Method: Latest over the emulator.
+func TestLatestStatesItsSnapshot(t *testing.T) {
+	e := newEmulated(t, &tsotest.ClockOracle{})
+	e.withDB(func(db *percolator.DB) {
+		before := mustNow(t, e.oracle)
+		e.mustPut(t, "a=1")
+		l := db.Latest()
+		v, err := l.Get(t.Context(), []byte("a"))
+		if string(v) != "1" || err != nil || l.Snapshot() <= before || l.Snapshot() >= mustNow(t, e.oracle) {
+			t.Errorf("%q %v as of %d, after %d", v, err, l.Snapshot(), before)
+		}
+	})
+}
