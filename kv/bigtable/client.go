@@ -53,7 +53,7 @@ func (o Options) withDefaults() Options {
 
 // clientOptions are those of Google's client library: addresses, credentials, and the counting of requests.
 func (o *Options) clientOptions(m *requestMetrics) []option.ClientOption {
-	opts := []option.ClientOption{option.WithGRPCDialOption(grpc.WithStatsHandler(m))}
+	opts := []option.ClientOption{option.WithGRPCDialOption(grpc.WithStatsHandler(m)), option.WithGRPCDialOption(grpc.WithChainStreamInterceptor(noteOffsets))}
 	if o.Emulator == "" {
 		return opts
 	}
@@ -72,6 +72,8 @@ type Client struct {
 	metrics *requestMetrics
 	client  *bigtable.Client // nil: of a table that is not Bigtable's
 	table   widerow.Table
+
+	tableSize tableSize
 }
 
 // NewClient returns a client of a table that is not Bigtable's, for tests.
@@ -81,7 +83,7 @@ func NewClient(t widerow.Table, requestTimeout time.Duration) *Client {
 
 // Open connects to a table, which must exist: see CreateTable.
 func Open(ctx context.Context, opts Options) (*Client, error) {
-	c := &Client{opts: opts.withDefaults(), metrics: newRequestMetrics()}
+	c := &Client{opts: opts.withDefaults(), metrics: newRequestMetrics(), tableSize: newTableSize()}
 	var err error
 	c.client, err = bigtable.NewClientWithConfig(ctx, opts.Project, opts.Instance, bigtable.ClientConfig{
 		AppProfile: opts.AppProfile, MetricsProvider: bigtable.NoopMetricsProvider{}, DisableSession: true,

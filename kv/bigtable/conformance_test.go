@@ -14,6 +14,7 @@ type emulated struct {
 	oracle tso.Oracle
 	client *Client
 	shard  *Shard
+	server *Emulator
 }
 
 func newEmulated(t testing.TB, oracle tso.Oracle) *emulated {
@@ -34,7 +35,7 @@ func newEmulated(t testing.TB, oracle tso.Oracle) *emulated {
 		client.Close()
 		server.Close()
 	})
-	e := &emulated{oracle: oracle, client: client}
+	e := &emulated{oracle: oracle, client: client, server: server}
 	e.open(t)
 	return e
 }

@@ -35,6 +35,3 @@ func (r *Router) CreateRange(context.Context, kv.Span) error { return nil }
 func (r *Router) Ranges(context.Context) ([]kv.RangeDescriptor, error) {
 	return []kv.RangeDescriptor{theRange()}, nil
 }
-
-// RangeSizes implements kv.Router.
-func (r *Router) RangeSizes(context.Context) (map[uint64]int64, error) { return rangeSizes(), nil }

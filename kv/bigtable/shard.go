@@ -114,15 +114,17 @@ func (s *Shard) admit(refs ...kv.RangeRef) error {
 // heardMillis is the time of a request for a lock, as it is noted in the lock.
 func (s *Shard) heardMillis() uint64 { return uint64(s.opts.Clock().UnixMilli()) }
 
-// Status implements kv.Shard. Bigtable states the size of a table by its administration only.
-func (s *Shard) Status(context.Context) (kv.ShardStatus, error) {
+// Status implements kv.Shard.
+func (s *Shard) Status(ctx context.Context) (kv.ShardStatus, error) {
 	if err := s.admit(); err != nil {
 		return kv.ShardStatus{}, err
 	}
-	return kv.ShardStatus{Shard: kv.BigtableShardID, Incarnation: 1, Newest: s.issued.newest(), RangeSizes: rangeSizes()}, nil
+	sizes, err := s.rangeSizes(ctx)
+	if err != nil {
+		return kv.ShardStatus{}, err
+	}
+	return kv.ShardStatus{Shard: kv.BigtableShardID, Incarnation: 1, Newest: s.issued.newest(), RangeSizes: sizes}, nil
 }
-
-func rangeSizes() map[uint64]int64 { return map[uint64]int64{theRange().ID: 0} }
 
 // GetLatest implements kv.Shard.
 func (s *Shard) GetLatest(context.Context, kv.RangeRef, []byte, tso.Timestamp) (kv.LatestValue, error) {
