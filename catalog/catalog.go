@@ -320,6 +320,9 @@ func (c *Catalog) adopt(s *schemaSnapshot) {
 func (c *Catalog) Latest() Resolver {
 	if c.opts.Shared {
 		s := c.version.held.Load().of(c)
+		if seen := c.seen.Load(); s == nil && seen != nil {
+			s = c.recent(seen.version, 0)
+		}
 		if s == nil {
 			s = c.lease.seen.Load().of(c)
 		}

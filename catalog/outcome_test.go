@@ -72,6 +72,9 @@ func TestOutcomesAreWhatIsStored(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if r := c.Latest(); r == nil || r.Version() != version {
+				t.Errorf("shared %v, %s: a statement that reads without a timestamp is planned under another schema than the one in force", shared, step.name)
+			}
 			for _, each := range []*Catalog{c, other} {
 				cached := each.recent(version, 0)
 				if cached == nil {

@@ -45,7 +45,7 @@ func targets() []target {
 	return all
 }
 
-// onBigtable adds a configuration that takes much longer: the emulator copies all versions of a row for each request.
+// onBigtable adds a configuration that takes much longer, ten minutes: every row that is written is two requests.
 var onBigtable = flag.Bool("bigtable", false, "run the files over Bigtable's emulator as well")
 
 // startBigtable starts percodb over an emulator of Bigtable.
