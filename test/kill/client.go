@@ -30,8 +30,9 @@ const (
 // world is what the clients of a round share.
 type world struct {
 	addrs     []string
-	clock     atomic.Int64 // orders beginnings and ends
-	committed atomic.Int64 // acknowledged transactions
+	dump      func(ctx context.Context) string // writes the goroutines of all processes to files, which it names
+	clock     atomic.Int64                     // orders beginnings and ends
+	committed atomic.Int64                     // acknowledged transactions
 	timeouts  atomic.Int64
 
 	mu         sync.Mutex
@@ -167,6 +168,7 @@ func (w *world) lookAround(who string) {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout/2)
 	defer cancel()
 	story := fmt.Sprintf("%s: slow: %s\n", time.Now().Format(time.StampMilli), who)
+	story += w.dump(ctx)
 	for _, addr := range w.addrs {
 		for _, q := range []string{
 			"select pid, state, isolation, start_ts, read_ts, age::text, locks, writes from percodb.transactions",

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +27,9 @@ type deployment struct {
 	checks    []string // data directories to verify
 	binary    string
 	table     *table // the data are in a table of Bigtable, not in directories
+
+	dumping sync.Mutex // guards dumped
+	dumped  time.Time
 }
 
 // link is a proxy between processes.
@@ -256,6 +260,7 @@ type member struct {
 	mu struct {
 		sync.Mutex
 		run    *process.Process // nil: not started, or ended by end
+		admin  string           // where it shows its goroutines
 		paused bool
 	}
 }
@@ -267,16 +272,20 @@ func (p *member) start() error {
 	if p.mu.run != nil {
 		return nil
 	}
+	admin, err := process.FreeAddr()
+	if err != nil {
+		return err
+	}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(log, "--- start at %s\n", time.Now().Format(time.StampMilli))
-	run, err := process.Start(p.binary, log, p.args...)
+	run, err := process.Start(p.binary, log, append(slices.Clone(p.args), "--admin-listen", admin, "--admin-pprof")...)
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
-	p.mu.run = run
+	p.mu.run, p.mu.admin = run, admin
 	go func() {
 		<-run.Exited()
 		log.Close()

@@ -64,7 +64,7 @@ func name(table, statement string) string { return strings.ReplaceAll(statement,
 // run runs one round and adds its findings to the summary.
 func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	d := r.deployment
-	w := &world{addrs: d.sql, unexpected: map[string]string{}}
+	w := &world{addrs: d.sql, dump: d.dump, unexpected: map[string]string{}}
 	size := manyRows
 	if d.table != nil {
 		size = wideRows
