@@ -12,6 +12,7 @@ import (
 
 	"github.com/percodb/percodb/gc"
 	gcrpc "github.com/percodb/percodb/gc/rpc"
+	"github.com/percodb/percodb/internal/certs"
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/bigtable"
@@ -49,7 +50,7 @@ func (n *Node) startBigtable(ctx context.Context) error {
 			n.log.Warn("close the connection to Bigtable", "err", err)
 		}
 	})
-	conn, err := tsorpc.DialFollowing(func(ctx context.Context) (string, error) {
+	conn, err := n.security.DialFollowing(certs.SQL, func(ctx context.Context) (string, error) {
 		addr, err := client.Coordinator(ctx)
 		if err == nil && addr == "" {
 			err = errors.New("no process is the coordinator")
@@ -61,7 +62,8 @@ func (n *Node) startBigtable(ctx context.Context) error {
 	}
 	n.onClose(func(context.Context) { _ = conn.Close() }) // No request is in flight.
 	oracle := &coordinatedOracle{remote: tsorpc.NewClient(conn, tsorpc.ClientOptions{})}
-	if err := n.runCoordinator(ctx, client, oracle); err != nil {
+	process := rand.Uint64() | 1 // not 0
+	if err := n.runCoordinator(ctx, client, oracle, bigtable.Candidate{Process: process, Moved: conn.Moved}); err != nil {
 		return err
 	}
 	waits := kvrpc.NewWaitGraph(conn)
@@ -74,7 +76,6 @@ func (n *Node) startBigtable(ctx context.Context) error {
 		_, err := oracle.Now(ctx)
 		return err
 	}
-	process := rand.Uint64() | 1 // not 0
 	table := &storage{
 		router: bigtable.NewRouter(shard), oracle: oracle, waits: waits, leases: leaserpc.NewClient(conn), process: process,
 		join: func(hub *notify.Hub) {
@@ -131,17 +132,19 @@ type coordinator struct {
 	n        *Node
 	client   *bigtable.Client
 	oracle   *coordinatedOracle
+	who      bigtable.Candidate
 	listener net.Listener
 }
 
 // runCoordinator makes this process a candidate until Close.
-func (n *Node) runCoordinator(ctx context.Context, client *bigtable.Client, oracle *coordinatedOracle) error {
+func (n *Node) runCoordinator(ctx context.Context, client *bigtable.Client, oracle *coordinatedOracle, who bigtable.Candidate) error {
 	listener, err := net.Listen("tcp", n.opts.RPCListen)
 	if err != nil {
 		return &server.ListenError{Addr: n.opts.RPCListen, Err: err}
 	}
 	n.rpcAddr = listener.Addr()
-	c := &coordinator{n: n, client: client, oracle: oracle, listener: listener}
+	who.Addr = cmp.Or(n.opts.RPCAdvertise, listener.Addr().String())
+	c := &coordinator{n: n, client: client, oracle: oracle, who: who, listener: listener}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	n.onClose(func(context.Context) {
@@ -171,10 +174,11 @@ func (c *coordinator) coordinate(ctx context.Context) error {
 	if err := c.listenAgain(); err != nil {
 		return err
 	}
-	lease, err := c.client.AcquireLease(ctx, cmp.Or(c.n.opts.RPCAdvertise, c.listener.Addr().String()))
+	lease, err := c.client.AcquireLease(ctx, c.who)
 	if err != nil {
 		return err
 	}
+	c.who.Moved()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	kept := make(chan error, 1)
@@ -229,7 +233,10 @@ func (c *coordinator) serve(ctx context.Context, lease *bigtable.Lease) error {
 	}
 	collector.Start()
 	defer collector.Close()
-	exchange := notify.NewExchange(notify.ExchangeOptions{Ended: func(process uint64) { n.endProcess(ctx, db, process) }})
+	exchange := notify.NewExchange(notify.ExchangeOptions{
+		Ended:  func(process uint64) { n.endProcess(ctx, db, process) },
+		Former: lease.Former(), Members: lease.SetMembers,
+	})
 	defer exchange.Close()
 	g := n.security.NewGRPCServer()
 	tsorpc.RegisterOracle(g, oracle)

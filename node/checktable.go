@@ -70,7 +70,7 @@ func CheckTable(ctx context.Context, opts Options, r server.CheckReport) error {
 func (n *Node) leaseTable(ctx context.Context, client *bigtable.Client) (tso.Oracle, error) {
 	waiting, cancel := context.WithTimeout(ctx, tableLeaseWait)
 	defer cancel()
-	lease, err := client.AcquireLease(waiting, "percodb check")
+	lease, err := client.AcquireLease(waiting, bigtable.Candidate{Addr: "percodb check"})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		addr, err := client.Coordinator(ctx)
 		if err == nil {

@@ -2,6 +2,8 @@ package notify
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,6 +14,9 @@ const DefaultMemberBytes = 64 << 20
 // DefaultReturn is how long a process whose connection has broken may take to connect again. A process that is killed
 // has no connection from then on; one that is alive connects within milliseconds, unless the network is at fault.
 const DefaultReturn = 250 * time.Millisecond
+
+// DefaultFormerReturn is how long a process that was connected with a former Exchange may take to connect with the new one.
+const DefaultFormerReturn = 500 * time.Millisecond
 
 // ErrExchangeClosed: the Exchange takes no members any more.
 var ErrExchangeClosed = errors.New("the exchange of notifications is closed")
@@ -46,6 +51,13 @@ type ExchangeOptions struct {
 	// Ended is called in a goroutine when a process has left, or its connection has broken and it has not returned. The
 	// other processes are told when it returns. nil: nothing is to be done.
 	Ended func(process uint64)
+	// Former are processes that were connected with an earlier Exchange, which this one replaces: those that do not connect within
+	// FormerReturn (0: DefaultFormerReturn) have ended.
+	Former       []uint64
+	FormerReturn time.Duration
+	// Members, if given, is called when they have changed: the processes that are connected, may return, or are being dealt with by Ended.
+	// It does not block, and calls no method of the Exchange.
+	Members func(processes []uint64)
 }
 
 // Exchange passes notifications between the SQL processes of a cluster. Safe for concurrent use.
@@ -56,7 +68,8 @@ type Exchange struct {
 	ends  sync.WaitGroup // calls of end
 
 	mu      sync.Mutex
-	members map[uint64]*Member // by process
+	members map[uint64]*Member  // by process
+	known   map[uint64]struct{} // see ExchangeOptions.Members
 	closed  bool
 }
 
@@ -68,7 +81,22 @@ func NewExchange(opts ExchangeOptions) *Exchange {
 	if opts.Return == 0 {
 		opts.Return = DefaultReturn
 	}
-	return &Exchange{opts: opts, index: newIndex[*Member](), stop: make(chan struct{}), members: map[uint64]*Member{}}
+	if opts.FormerReturn == 0 {
+		opts.FormerReturn = DefaultFormerReturn
+	}
+	x := &Exchange{opts: opts, index: newIndex[*Member](), stop: make(chan struct{}), members: map[uint64]*Member{}, known: map[uint64]struct{}{}}
+	for _, process := range opts.Former {
+		x.known[process] = struct{}{}
+		x.ends.Go(func() { x.end(process, opts.FormerReturn) })
+	}
+	return x
+}
+
+// reportLocked reports the members, which have changed.
+func (x *Exchange) reportLocked() {
+	if x.opts.Members != nil {
+		x.opts.Members(slices.Sorted(maps.Keys(x.known)))
+	}
 }
 
 // Close ends all members, and returns when no call of Ended runs.
@@ -103,6 +131,10 @@ func (x *Exchange) end(process uint64, wait time.Duration) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if _, returned := x.members[process]; !returned {
+		delete(x.known, process)
+		x.reportLocked()
+	}
 	for _, m := range x.members {
 		m.add(Event{Ended: true})
 	}
@@ -135,6 +167,10 @@ func (x *Exchange) Join(h Hello) (*Member, error) {
 	earlier := x.members[h.Process]
 	if !x.closed {
 		x.members[h.Process] = m
+		if _, known := x.known[h.Process]; !known {
+			x.known[h.Process] = struct{}{}
+			x.reportLocked()
+		}
 	}
 	closed := x.closed
 	x.mu.Unlock()

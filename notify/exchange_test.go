@@ -2,7 +2,10 @@ package notify
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -203,4 +206,46 @@ func expectEnded(t *testing.T, other *Member, ended chan uint64, process uint64)
 	if e := other.Next(); len(e) != 1 || !e[0].Ended {
 		t.Fatalf("the other process is told %+v", e)
 	}
+}
+
+// Goal: of the processes that were connected with a former Exchange, those that do not connect with the new one are ended, and no other; the members are
+// reported until they have been dealt with. Method: a clock that the test moves; one of two connects in time, and one that nobody knew.
+func TestFormerMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var ended, members []uint64
+		dealing := make(chan struct{})
+		x := newExchange(t, ExchangeOptions{
+			Former: []uint64{1, 2},
+			Ended: func(process uint64) {
+				<-dealing
+				mu.Lock()
+				defer mu.Unlock()
+				ended = append(ended, process)
+			},
+			Members: func(all []uint64) { mu.Lock(); defer mu.Unlock(); members = all },
+		})
+		expect := func(wantEnded, wantMembers []uint64) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Equal(ended, wantEnded) || !slices.Equal(members, wantMembers) {
+				t.Errorf("ended %v, members %v; want %v, %v", ended, members, wantEnded, wantMembers)
+			}
+		}
+		time.Sleep(DefaultFormerReturn - 1) // The time to connect is nearly over.
+		join(t, x, Hello{Process: 2})
+		third := join(t, x, Hello{Process: 3})
+		expect(nil, []uint64{1, 2, 3})
+		time.Sleep(time.Hour) // It is over.
+		expect(nil, []uint64{1, 2, 3}) // Its locks are being looked for.
+		close(dealing)
+		expect([]uint64{1}, []uint64{2, 3})
+		third.Leave()
+		time.Sleep(DefaultReturn - 1) // It may return.
+		expect([]uint64{1}, []uint64{2, 3})
+		time.Sleep(1) // No longer.
+		expect([]uint64{1, 3}, []uint64{2})
+	})
 }

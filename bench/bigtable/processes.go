@@ -197,6 +197,7 @@ func rowsOf(ctx context.Context, s *sqlProcess, client int, first, until time.Ti
 
 // Outage is what happens to others when a process is killed.
 type Outage struct {
+	Killed string `json:"killed"`
 	// Released is the time from the kill until another process had the row that a transaction of the killed one had locked.
 	Released time.Duration `json:"released"`
 	// Others are statements that other processes executed meanwhile, Longest the slowest of them.
@@ -204,18 +205,38 @@ type Outage struct {
 	Longest time.Duration `json:"longest"`
 }
 
-// outage kills a process, not the coordinator, that has locked a row, and waits for the row in another, while a third serves other rows.
-func (o *Options) outage(ctx context.Context, d *deployment) (out *Outage, err error) {
+// outages kills a process, and then the coordinator.
+func (o *Options) outages(ctx context.Context, d *deployment) (all []Outage, err error) {
+	conn, err := d.sqls[0].connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := execAll(ctx, conn, "CREATE TABLE o (id int PRIMARY KEY, n int)", "INSERT INTO o VALUES (1, 0), (2, 0)"); err != nil {
+		return nil, err
+	}
+	for _, k := range []struct {
+		killed              string
+		victim, heir, other int
+	}{{"a process", 1, 2, 0}, {"the coordinator", 0, 2, 3}} {
+		out, err := outage(ctx, d.sqls[k.victim], d.sqls[k.heir], d.sqls[k.other])
+		if err != nil {
+			return all, fmt.Errorf("%s is killed: %w", k.killed, err)
+		}
+		out.Killed = k.killed
+		all = append(all, *out)
+	}
+	return all, nil
+}
+
+// outage kills a process that has locked a row, and waits for the row in another, while a third serves other rows.
+func outage(ctx context.Context, victim, heir, other *sqlProcess) (out *Outage, err error) {
 	out = &Outage{}
-	victim, heir, other := d.sqls[1], d.sqls[2], d.sqls[0]
 	conn, err := heir.connect(ctx)
 	if err != nil {
 		return out, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := execAll(ctx, conn, "CREATE TABLE o (id int PRIMARY KEY, n int)", "INSERT INTO o VALUES (1, 0), (2, 0)"); err != nil {
-		return out, err
-	}
 	beside, err := other.connect(ctx)
 	if err != nil {
 		return out, err

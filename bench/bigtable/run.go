@@ -48,7 +48,7 @@ type Result struct {
 	Figure8   []Ratio     `json:"figure_8"`
 	Processes []Processes `json:"processes"`
 	Rest      []Rest      `json:"rest"`
-	Outage    *Outage     `json:"outage,omitempty"`
+	Outages   []Outage    `json:"outages,omitempty"`
 }
 
 // The parts of a run.
@@ -81,9 +81,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 			return err
 		}, 5},
 		{PartOutage, func(ctx context.Context, d *deployment) (err error) {
-			res.Outage, err = o.outage(ctx, d)
+			res.Outages, err = o.outages(ctx, d)
 			return err
-		}, 3},
+		}, 4},
 	} {
 		if len(o.Parts) > 0 && !slices.Contains(o.Parts, part.name) {
 			continue
@@ -224,9 +224,12 @@ func (r *Result) Tables() (tables []report.Table) {
 		}
 		tables = append(tables, t)
 	}
-	if o := r.Outage; o != nil {
-		tables = append(tables, report.Table{Title: "kill -9 of a SQL process that holds locks", Header: []string{"its lock was taken after", "statements of the others meanwhile", "their longest"},
-			Rows: [][]string{{o.Released.Round(time.Millisecond).String(), fmt.Sprint(o.Others), o.Longest.Round(time.Millisecond).String()}}})
+	if len(r.Outages) > 0 {
+		t := report.Table{Title: "kill -9 of a SQL process that holds locks", Header: []string{"killed", "its lock was taken after", "statements of the others meanwhile", "their longest"}}
+		for _, o := range r.Outages {
+			t.Rows = append(t.Rows, []string{o.Killed, o.Released.Round(time.Millisecond).String(), fmt.Sprint(o.Others), o.Longest.Round(time.Millisecond).String()})
+		}
+		tables = append(tables, t)
 	}
 	return tables
 }

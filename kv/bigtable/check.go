@@ -39,7 +39,7 @@ func (s *Shard) Check(ctx context.Context, report func(mvcc.Finding) error, prog
 		}
 		sum.Versions, sum.Locks, sum.Statuses = sum.Versions+int64(len(r.versions)), sum.Locks+int64(len(r.locks)), sum.Statuses+int64(len(r.statuses)+len(r.rolled))
 		for _, detail := range r.contradictions(now) {
-			if failed = report(mvcc.Finding{Key: r.key, Detail: detail}); failed != nil {
+			if failed = report(mvcc.Finding{Key: r.key, Detail: detail + " (" + r.cells() + ")"}); failed != nil {
 				return false
 			}
 		}
@@ -105,4 +105,23 @@ func (r *record) contradictions(now tso.Timestamp) (all []string) {
 		}
 	}
 	return all
+}
+
+// cells describes what is in a row, without values.
+func (r *record) cells() string {
+	text := "in the row:"
+	for i := range r.locks {
+		l := &r.locks[i].lock
+		text += fmt.Sprintf(" lock %d op %d", l.StartTS, l.Op)
+	}
+	for _, v := range r.versions {
+		text += fmt.Sprintf(" version %d of %d op %d", v.commitTS, v.startTS, v.op)
+	}
+	for i := range r.data {
+		text += fmt.Sprintf(" data %d of %d bytes", r.data[i].startTS, len(r.data[i].value))
+	}
+	for _, st := range r.statuses {
+		text += fmt.Sprintf(" status %d of %d", st.commitTS, st.startTS)
+	}
+	return fmt.Sprintf("%s rolled back %d fences %d", text, r.rolled, r.fences)
 }

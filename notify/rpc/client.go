@@ -130,7 +130,7 @@ type connection struct {
 func (c *Client) connect(ctx context.Context) (established bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := c.client.Connect(ctx)
+	stream, err := c.client.Connect(ctx, grpc.WaitForReady(true)) // The connection's own backoff is shorter than that of run.
 	if err != nil {
 		return false, err
 	}

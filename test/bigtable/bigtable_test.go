@@ -159,6 +159,42 @@ func TestSeveralProcesses(t *testing.T) {
 	t.Logf("%d increments were acknowledged", sum)
 }
 
+// Goal: when the coordinator is killed together with another process, its successor learns of both, and removes their locks without anybody having met them; a process that
+// lives on keeps its transactions. Method: real processes with a transaction each; the log of the only one that is left.
+func TestProcessesThatEndWithTheCoordinator(t *testing.T) {
+	_, emulator := start(t, "bigtable-emulator", "--listen", "127.0.0.1:0")
+	coordinator, addr1 := startSQL(t, emulator)
+	second, addr2 := startSQL(t, emulator)
+	left, addr3 := startSQL(t, emulator, "--log-level", "info")
+	conn := connect(t, addr3)
+	mustExec(t, conn, "CREATE TABLE t (id int PRIMARY KEY, n int)")
+	mustExec(t, conn, "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)")
+	for _, open := range []struct {
+		id   int
+		addr string
+	}{{1, addr1}, {2, addr2}} {
+		c := connect(t, open.addr)
+		mustExec(t, c, "BEGIN")
+		mustExec(t, c, "UPDATE t SET n = -1 WHERE id = $1", open.id)
+	}
+	mustExec(t, conn, "BEGIN")
+	mustExec(t, conn, "UPDATE t SET n = 1 WHERE id = 3")
+	time.Sleep(time.Second) // The coordinator has saved its members.
+	coordinator.Kill()
+	second.Kill()
+	const removed = "locks of an SQL process that has ended were removed"
+	for begun := time.Now(); strings.Count(left.Output(), removed) < 2; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > waitTimeout {
+			t.Fatal("the locks were not removed")
+		}
+	}
+	mustExec(t, conn, "COMMIT")
+	mustExec(t, conn, "UPDATE t SET n = n + 1")
+	if got := mustInt(t, conn, "SELECT sum(n) FROM t"); got != 4 {
+		t.Errorf("the sum is %d", got)
+	}
+}
+
 // deadlock makes two sessions wait for each other; one of them must get the error.
 func deadlock(t *testing.T, a, b *pgx.Conn) {
 	t.Helper()

@@ -40,7 +40,7 @@
 //	I2 A transaction counts as aborted only if COMMIT was not sent, or the server said so; as
 //	   committed only if the server said so. Any other outcome is unknown.
 //	I3 An error that no client should receive (an internal one, a constraint that does not exist) is wrong,
-//	   whatever the data; so is a transaction that takes 30 s.
+//	   whatever the data; so is a transaction that takes 30 s. After 15 s the goroutines of all processes are written to files.
 //	I4 History is kept for a second only, and pins last less than some faults, so that versions, locks and
 //	   rollback records are removed while transactions may still need them.
 //

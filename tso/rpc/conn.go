@@ -1,9 +1,7 @@
 package rpc
 
 import (
-	"context"
 	"math"
-	"net"
 	"time"
 
 	"google.golang.org/grpc"
@@ -32,18 +30,6 @@ type (
 // used, and soon established again when it is lost. A request to a process that does not answer pings fails with
 // codes.Unavailable. The connection is not encrypted: see Security.
 func Dial(addr string) (*Conn, error) { return dial(addr, insecure.NewCredentials()) }
-
-// DialFollowing is as Dial, to a process whose address may change: whenever the connection is established, locate returns it.
-func DialFollowing(locate func(ctx context.Context) (addr string, err error)) (*Conn, error) {
-	return dial("coordinator", insecure.NewCredentials(), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-		addr, err := locate(ctx)
-		if err != nil {
-			return nil, err
-		}
-		var d net.Dialer
-		return d.DialContext(ctx, "tcp", addr)
-	}))
-}
 
 func dial(addr string, security credentials.TransportCredentials, more ...grpc.DialOption) (*Conn, error) {
 	w := &watchdog{}
