@@ -239,7 +239,7 @@ func (c *coordinator) serve(ctx context.Context, lease *bigtable.Lease) error {
 	})
 	defer exchange.Close()
 	g := n.security.NewGRPCServer()
-	tsorpc.RegisterOracle(g, oracle)
+	tsorpc.RegisterOracle(g, oracle.Remote())
 	kvrpc.RegisterWaitGraph(g, waitgraph.NewLocal())
 	gcrpc.Register(g, collector)
 	leaserpc.Register(g, &lateLeases{opts: readlease.Options{Oracle: oracle, Lease: n.opts.SchemaLease}})

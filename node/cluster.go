@@ -358,10 +358,18 @@ func (n *Node) listenRPC() (net.Listener, error) {
 
 // openSecurity loads the process's certificate of the cluster.
 func (n *Node) openSecurity() (err error) {
-	if n.opts.ClusterTLS == (tlsfiles.Files{}) || n.opts.Role == RoleAll {
+	role, overTable := certs.Role(n.opts.Role), n.opts.Bigtable != nil
+	if n.opts.ClusterTLS == (tlsfiles.Files{}) || n.opts.Role == RoleAll && !overTable {
 		return nil
 	}
-	if n.security, err = tsorpc.NewSecurity(n.opts.ClusterTLS, certs.Role(n.opts.Role), n.log); err != nil {
+	if overTable {
+		role = certs.SQL // which serves others of its role while it is the coordinator
+	}
+	n.security, err = tsorpc.NewSecurity(n.opts.ClusterTLS, role, n.log)
+	if err == nil && overTable {
+		err = n.security.CheckServer()
+	}
+	if err != nil {
 		return fmt.Errorf("TLS between processes: %w", err)
 	}
 	n.onReload(func() {

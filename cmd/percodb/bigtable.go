@@ -50,7 +50,7 @@ func (f *engineFlags) addLimits(flags *pflag.FlagSet) {
 // Flags that belong to one engine.
 var (
 	bigtableFlags = []string{"project", "instance", "table", "app-profile", "emulator", "request-timeout", "rows-per-second"}
-	pebbleFlags   = []string{"data", "join", "rpc-advertise", "accept-data-loss", "timestamps-above", "cache-mb", "cluster-tls-cert", "cluster-tls-key", "cluster-tls-ca"}
+	pebbleFlags   = []string{"data", "join", "accept-data-loss", "timestamps-above", "cache-mb"}
 )
 
 // check refuses flags that have no effect with the engine.
@@ -139,7 +139,7 @@ func (f *engineFlags) rpcListen(given string) string {
 
 // flagUsable reports whether a flag that belongs to other roles has an effect with the engine.
 func (f *engineFlags) flagUsable(name string) bool {
-	return f.engine == engineBigtable && slices.Contains([]string{"rpc-listen"}, name)
+	return f.engine == engineBigtable && slices.Contains([]string{"rpc-listen", "rpc-advertise", "cluster-tls-cert", "cluster-tls-key", "cluster-tls-ca"}, name)
 }
 
 // emulatorGCPercent is how much the emulator's memory grows before garbage is collected: it makes much of it for every row, and

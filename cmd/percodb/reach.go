@@ -33,10 +33,10 @@ func (f *startFlags) checkReach(opts *node.Options) error {
 		return err
 	}
 	type address struct{ flag, addr string }
-	if opts.Bigtable != nil && !isLoopback(opts.RPCListen) {
-		return fmt.Errorf("--rpc-listen %s is beyond this machine: with --engine bigtable processes on several machines are not supported yet", opts.RPCListen)
+	if opts.Bigtable != nil && opts.RPCAdvertise == "" && isUnspecified(opts.RPCListen) {
+		return fmt.Errorf("--rpc-listen %s is no address that other processes reach this one by: give --rpc-advertise HOST:PORT", opts.RPCListen)
 	}
-	if opts.Role != node.RoleAll && opts.ClusterTLS == (tlsfiles.Files{}) {
+	if (opts.Role != node.RoleAll || opts.Bigtable != nil) && opts.ClusterTLS == (tlsfiles.Files{}) {
 		for _, a := range []address{{"--rpc-listen", opts.RPCListen}, {"--rpc-advertise", opts.RPCAdvertise}, {"--join", opts.Join}} {
 			if a.addr != "" && !isLoopback(a.addr) {
 				return fmt.Errorf("%s %s is beyond this machine, and without certificates whoever reaches a process of the cluster can read and change everything: "+
@@ -49,6 +49,13 @@ func (f *startFlags) checkReach(opts *node.Options) error {
 			"give --tls-cert and --tls-key (or those of a cluster), or listen on 127.0.0.1", opts.AdminListen)
 	}
 	return nil
+}
+
+// isUnspecified reports whether HOST:PORT stands for all addresses of this machine.
+func isUnspecified(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "" || ip != nil && ip.IsUnspecified())
 }
 
 // isLoopback reports whether HOST:PORT is reachable only from this machine. A name counts if all of its addresses do; an

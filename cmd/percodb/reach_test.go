@@ -14,6 +14,7 @@ func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
 	const needsPassword = "a password"
 	defaults := startFlags{role: "all", listen: "127.0.0.1:5433", logLevel: "warn", memory: 1 << 30, maxConnections: 10}
 	files := tlsfiles.Files{Cert: "tso.crt", Key: "tso.key", CA: "ca.crt"}
+	table := engineFlags{engine: engineBigtable, project: "p", instance: "i"}
 	dir := t.TempDir()
 	if err := certs.WriteTrial(dir, certs.Trial{Hosts: certs.Loopback}); err != nil {
 		t.Fatal(err)
@@ -51,6 +52,14 @@ func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
 		{"store by another address", func(f *startFlags) { f.role, f.join, f.rpcAdvertise = "kv", "127.0.0.1:7000", "10.1.2.3:7001" }, "--rpc-advertise 10.1.2.3:7001 is beyond"},
 		{"sql that joins", func(f *startFlags) { f.role, f.join = "sql", "10.1.2.3:7000" }, "--cluster-tls-cert"},
 		{"sql", func(f *startFlags) { f.role, f.join, f.listen, f.clusterTLS = "sql", "10.1.2.3:7000", ":5433", files }, needsPassword},
+		{"a table", func(f *startFlags) { f.engine = table }, ""},
+		{"a table from other machines", func(f *startFlags) { f.engine, f.rpcListen = table, "10.1.2.3:7000" }, "--rpc-listen 10.1.2.3:7000 is beyond this machine"},
+		{"a table from other machines, by another address", func(f *startFlags) { f.engine, f.rpcListen, f.rpcAdvertise = table, "127.0.0.1:7000", "10.1.2.3:7000" }, "--rpc-advertise 10.1.2.3:7000 is beyond"},
+		{"a table with certificates", func(f *startFlags) { f.engine, f.rpcListen, f.clusterTLS = table, "10.1.2.3:7000", files }, ""},
+		{"a table on all addresses", func(f *startFlags) { f.engine, f.rpcListen, f.clusterTLS = table, "0.0.0.0:7000", files }, "give --rpc-advertise"},
+		{"a table on all addresses with a name", func(f *startFlags) {
+			f.engine, f.rpcListen, f.rpcAdvertise, f.clusterTLS = table, ":7000", "10.1.2.3:7000", files
+		}, ""},
 		{"a certificate without a key", func(f *startFlags) { f.role, f.clusterTLS.Cert = "tso", "a.crt" }, "are given together"},
 	} {
 		f := defaults

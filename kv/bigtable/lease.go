@@ -386,6 +386,21 @@ var (
 	_ tso.Source = (*Oracle)(nil)
 )
 
+// Remote returns the oracle for other processes, and for the sessions of this one: once the lease is lost it is closed, and who asks
+// repeats the request, which then reaches the next coordinator.
+func (o *Oracle) Remote() tso.Source { return handedOver{o} }
+
+type handedOver struct{ *Oracle }
+
+// NowN implements tso.Source.
+func (o handedOver) NowN(ctx context.Context, n int) (tso.Timestamp, error) {
+	ts, err := o.Oracle.NowN(ctx, n)
+	if errors.Is(err, ErrLeaseLost) {
+		err = tso.ErrClosed
+	}
+	return ts, err
+}
+
 // NewOracle returns the oracle of the coordinator over one with the lease's window.
 func NewOracle(local *tso.Local, lease *Lease) *Oracle { return &Oracle{local: local, lease: lease} }
 

@@ -53,6 +53,9 @@ func TestLease(t *testing.T) {
 	if _, err := before.Now(ctx); errkind.Of(err) != errkind.OracleUnavailable {
 		t.Errorf("a timestamp after the loss of the lease: %v", err)
 	}
+	if _, err := before.Remote().NowN(ctx, 1); errkind.Of(err) != errkind.OracleClosed {
+		t.Errorf("another process would not repeat its request: %v", err)
+	}
 	if ts := mustNow(t, openOracle(t, second)); ts <= last {
 		t.Errorf("%d after %d", ts, last)
 	}

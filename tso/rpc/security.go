@@ -46,19 +46,38 @@ func checkOwn(set *tlsfiles.Set, role certs.Role) error {
 	if !certs.Has(leaf, role) {
 		return fmt.Errorf("the certificate is %s, not %s", certs.Describe(leaf), role)
 	}
-	chain := []*x509.Certificate{leaf}
-	for _, der := range set.Certificate.Certificate[1:] {
-		c, err := x509.ParseCertificate(der)
-		if err != nil {
-			return err
-		}
-		chain = append(chain, c)
+	chain, err := chainOf(set)
+	if err != nil {
+		return err
 	}
-	err := verifyChain(chain, set.Authorities, x509.ExtKeyUsageClientAuth)
+	err = verifyChain(chain, set.Authorities, x509.ExtKeyUsageClientAuth)
 	if err == nil && (role == certs.TSO || role == certs.KV) {
 		err = verifyChain(chain, set.Authorities, x509.ExtKeyUsageServerAuth)
 	}
 	return err
+}
+
+// CheckServer verifies that the other processes accept the certificate as that of a server.
+func (s *Security) CheckServer() error {
+	set := s.files.Current()
+	chain, err := chainOf(set)
+	if err != nil {
+		return err
+	}
+	return verifyChain(chain, set.Authorities, x509.ExtKeyUsageServerAuth)
+}
+
+// chainOf returns the process's certificate and those of intermediate authorities.
+func chainOf(set *tlsfiles.Set) ([]*x509.Certificate, error) {
+	chain := []*x509.Certificate{set.Certificate.Leaf}
+	for _, der := range set.Certificate.Certificate[1:] {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, c)
+	}
+	return chain, nil
 }
 
 // verifyChain verifies that an authority has signed the first certificate for that use; the others are intermediate.
