@@ -238,7 +238,7 @@ func TestFormerMembers(t *testing.T) {
 		join(t, x, Hello{Process: 2})
 		third := join(t, x, Hello{Process: 3})
 		expect(nil, []uint64{1, 2, 3})
-		time.Sleep(time.Hour) // It is over.
+		time.Sleep(time.Hour)          // It is over.
 		expect(nil, []uint64{1, 2, 3}) // Its locks are being looked for.
 		close(dealing)
 		expect([]uint64{1}, []uint64{2, 3})
