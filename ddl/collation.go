@@ -19,7 +19,7 @@ type collationOptions map[string]*ast.DefItem
 // createCollation is CREATE COLLATION.
 func (r *run) createCollation(ctx context.Context, n *ast.Define) error {
 	name := pathName(n.Pos, n.Name)
-	schema, err := r.targetSchema(ctx, name)
+	schema, err := r.permanentSchema(ctx, name)
 	if err != nil {
 		return unplaced(err)
 	}

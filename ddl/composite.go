@@ -14,7 +14,7 @@ import (
 // createComposite is CREATE TYPE … AS (…).
 func (r *run) createComposite(ctx context.Context, n *ast.CreateType) error {
 	name := pathName(n.Pos, n.Name)
-	schema, err := r.targetSchema(ctx, name)
+	schema, err := r.permanentSchema(ctx, name)
 	if err != nil {
 		return err
 	}

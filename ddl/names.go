@@ -158,6 +158,16 @@ func (r *run) targetSchema(ctx context.Context, n ast.TableName) (string, error)
 	return "", pgerror.New(pgerror.InvalidSchemaName, "no schema has been selected to create in").At(n.Position())
 }
 
+// permanentSchema is targetSchema for an object that is no relation: the schema of temporary objects has none. It would outlive the session, and be found by
+// another one that gets a schema of the same name.
+func (r *run) permanentSchema(ctx context.Context, n ast.TableName) (string, error) {
+	schema, err := r.targetSchema(ctx, n)
+	if err == nil && catalog.IsTemporary(schema) {
+		err = pgerror.Unsupported("Such an object in the schema of temporary objects", "Create it in another schema.").At(n.Position())
+	}
+	return schema, err
+}
+
 func (r *run) requireSchema(ctx context.Context, schema string, n ast.TableName) error {
 	ok, err := r.r.SchemaExists(ctx, schema)
 	if err != nil {

@@ -76,12 +76,9 @@ func (r *run) createRoutine(ctx context.Context, n *ast.CreateFunction) error {
 
 // routineSchema returns the schema in which a routine is created, and checks that the user may.
 func (r *run) routineSchema(ctx context.Context, name ast.TableName) (string, error) {
-	schema, err := r.targetSchema(ctx, name)
+	schema, err := r.permanentSchema(ctx, name)
 	if err != nil {
 		return "", err
-	}
-	if catalog.IsTemporary(schema) {
-		return "", pgerror.Unsupported("Such an object in the schema of temporary objects", "Create it in another schema.").At(name.Position())
 	}
 	return schema, r.mayCreateIn(schema)
 }

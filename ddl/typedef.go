@@ -56,7 +56,7 @@ func (r *run) appendLabel(ctx context.Context, d *catalog.TypeDescriptor, l type
 
 // newType makes the descriptor of a type that is about to be created.
 func (r *run) newType(ctx context.Context, name ast.TableName, kind types.DefinedKind) (*catalog.TypeDescriptor, error) {
-	schema, err := r.targetSchema(ctx, name)
+	schema, err := r.permanentSchema(ctx, name)
 	if err != nil {
 		return nil, err
 	}

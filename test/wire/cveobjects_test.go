@@ -137,7 +137,8 @@ func TestCVE_2023_2454(t *testing.T) {
 		"create function adm.read() returns text language plpgsql security definer set search_path = adm, pg_temp as $$ begin return (select v from t) || ' ' || f(); end $$",
 		"create function adm.make() returns void language plpgsql security definer set search_path = adm, pg_temp as $$ begin create schema made create view v as select * from t create table own (i int); end $$")
 	h.try("alice", attempt{"create temp table t (v text); insert into t values ('trap')", ""}, attempt{"create function pg_temp.f() returns text language sql as $$ select 'trap' $$", "0A000"},
-		attempt{"create domain pg_temp.f as int", "0A000"}, attempt{"set search_path = pg_temp, adm; select adm.read()", "right right"}, attempt{"reset search_path; begin; select adm.make(); commit", ""},
+		attempt{"create domain pg_temp.f as int", "0A000"}, attempt{"create type pg_temp.f as (a int)", "0A000"}, attempt{"create type pg_temp.f as enum ('a')", "0A000"},
+		attempt{"set search_path = pg_temp, adm; select adm.read()", "right right"}, attempt{"reset search_path; begin; select adm.make(); commit", ""},
 		attempt{"create schema c authorization bob create table q (i int)", "42501"}, attempt{"create schema authorization postgres", "42501"}, attempt{"create schema c create table adm.q (i int)", "42P15"},
 		attempt{"create schema c create view v as select * from secret", ""}, attempt{"select * from c.v", "42501"})
 	h.try("postgres", attempt{"select relname, relowner::regrole from pg_class where relnamespace in ('made'::regnamespace, 'c'::regnamespace) order by 1, relowner::regrole::text", "own|postgres v|alice v|postgres"}, attempt{"select * from made.v", "right"},
