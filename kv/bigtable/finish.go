@@ -222,9 +222,11 @@ func (s *Shard) ResolveLock(ctx context.Context, req *kv.ResolveLockRequest) err
 
 // CheckTxnStatus implements kv.Shard.
 //
-// A transaction of which the primary's row has a fence, and neither record nor lock, has been rolled back. Had it committed, collection would have removed its record
-// only after all its locks were resolved, and none could have been set since. So the lock in whose name it is asked for was set late: its own row
-// has no fence if no record of it was removed there. Neither can it commit any more: the fence refuses the primary's lock.
+// A transaction of which the primary's row has a fence, and neither record nor lock, has been rolled back, if a lock of it was met. Had it committed, collection would
+// have removed its record only after all its locks were resolved, and none could have been set since. So that lock was set late: its own row
+// has no fence if no record of it was removed there. Neither can it commit any more: the fence refuses the primary's lock. RollbackIfMissing says that such a lock was
+// met, and has expired; before that the answer is that nothing is known. An owner that asks what has become of its commit has met none: its record may be one that was
+// removed.
 func (s *Shard) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
 	if err := s.admit(req.Range); err != nil {
 		return mvcc.TxnStatus{}, err
@@ -234,7 +236,7 @@ func (s *Shard) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusReques
 		if err != nil {
 			return mvcc.TxnStatus{}, err
 		}
-		if v.own == nil && v.recordsGone(req.StartTS) != nil && !req.ResolvingPessimistic {
+		if v.own == nil && v.recordsGone(req.StartTS) != nil && req.RollbackIfMissing && !req.ResolvingPessimistic {
 			return mvcc.TxnStatus{RolledBack: true}, nil
 		}
 		st, do, pushTS, err := mvcc.DecideStatus(req, s.silentMillis(v.Lock), &v.Records)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/internal/faultproxy"
 	"github.com/percodb/percodb/internal/tsotest"
 	"github.com/percodb/percodb/kv"
@@ -106,5 +107,39 @@ func TestLateSecondary(t *testing.T) {
 	})
 	if locks, err := e.shard.ScanLock(ctx, &kv.ScanLockRequest{Range: refs[0], MaxTS: mustNow(t, e.oracle)}); len(locks) > 0 || err != nil {
 		t.Errorf("%v %v", locks, err)
+	}
+}
+
+// Goal: an owner whose commit was executed and whose answer was lost is not told that its transaction was rolled back, when its record has been
+// collected: it has to report that the outcome is unknown. Method: another transaction commits on the primary, and the first one's version is
+// collected; then its owner asks, and repeats the commit.
+func TestProbeOfACollectedCommit(t *testing.T) {
+	e := newEmulated(t, &tsotest.ClockOracle{})
+	ctx := t.Context()
+	ref := theRange()
+	refs := []kv.RangeRef{ref.Ref()}
+	start := mustNow(t, e.oracle)
+	if _, err := e.shard.Prewrite(ctx, &kv.PrewriteRequest{Ranges: refs, Primary: []byte("a"), StartTS: start, TTLMillis: 60_000,
+		Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte("a"), Value: []byte("1")}}}); err != nil {
+		t.Fatal(err)
+	}
+	commit := &kv.CommitRequest{Ranges: refs, Keys: [][]byte{[]byte("a")}, StartTS: start, CommitTS: mustNow(t, e.oracle), Primary: true}
+	if err := e.shard.Commit(ctx, commit); err != nil {
+		t.Fatal(err)
+	}
+	e.mustPut(t, "a=2")
+	safePoint := mustNow(t, e.oracle)
+	if _, err := e.shard.SetSafePoint(ctx, safePoint); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := e.shard.CollectGarbage(ctx, &kv.CollectGarbageRequest{SafePoint: safePoint}); err != nil || res.Versions != 1 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	st, err := e.shard.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{Range: refs[0], Primary: []byte("a"), StartTS: start, NowTS: mustNow(t, e.oracle)})
+	if errkind.Of(err) != errkind.TxnNotFound {
+		t.Errorf("a commit of which nothing is known any more: %+v, %v", st, err)
+	}
+	if err := e.shard.Commit(ctx, commit); errkind.Of(err) != errkind.TooOld {
+		t.Errorf("the commit repeated: %v", err)
 	}
 }

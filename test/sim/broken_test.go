@@ -51,6 +51,13 @@ func TestBugsAreFound(t *testing.T) {
 		{noFence, []string{"bank", "list"}, overTable},
 		{noNewerWrites, []string{"bank", "list", "counters"}, overTable},
 		{noLocks, []string{"bank", "list"}, overTable},
+		{noRollbacks, []string{"bank", "list", "index"}, func(p *plan) {
+			// An owner that is cut off between its locks and its commit for longer than the TTL, while what it has sent arrives again.
+			overTable(p)
+			p.collects, p.kinds, p.faults = false, []faultKind{cutLink}, 30
+			p.dropRequests, p.dropAnswers, p.holds, p.duplicates = 0, 0, 0, 400
+			p.lockTTL, p.latency = 100*time.Millisecond, time.Millisecond
+		}},
 		{unconditional, []string{"bank", "list"}, overTable},
 		{wildUndo, []string{"bank", "list", "index"}, overTable},
 		{oneRequest, []string{"list", "counters"}, overTable},

@@ -162,6 +162,7 @@ func (w *world) judge(judge *client) {
 		before, left = left, w.countLocks(inReadersWay)
 	}
 	w.checkLocks("read", inReadersWay)
+	w.checkStores("read")
 	w.collectAll()
 	last, _, _ := w.readTimed(judge)
 	if first == nil || rows == nil || last == nil {
@@ -175,7 +176,7 @@ func (w *world) judge(judge *client) {
 		w.problem("%s", a)
 	}
 	w.checkLocks("collected", func(l *mvcc.Lock) bool { return l.Op != mvcc.OpPessimistic })
-	w.checkStores()
+	w.checkStores("collected")
 	if err := w.lockAll(judge, last); err != nil {
 		w.problem("lock everything: %v", err)
 	}
@@ -260,9 +261,10 @@ func (w *world) readAll(judge *client) (map[string]string, error) {
 }
 
 // checkStores has the stores verify their records.
-func (w *world) checkStores() {
+func (w *world) checkStores(when string) {
 	for _, n := range w.nodes {
 		if n.rows != nil {
+			w.checkTable(context.Background(), when)
 			continue
 		}
 		findings, err := n.store.Check(context.Background())

@@ -142,6 +142,20 @@ func (w *world) judgeShard(ctx context.Context) (*bigtable.Shard, error) {
 	return bigtable.NewShard(ctx, bigtable.NewClient(n.rows, time.Minute), bigtable.ShardOptions{Oracle: nodeOracle{n, n.life}})
 }
 
+// checkTable reports contradictions in the table's rows: versions without data, transactions both committed and rolled back.
+func (w *world) checkTable(ctx context.Context, when string) {
+	s, err := w.judgeShard(ctx)
+	if err == nil {
+		_, err = s.Check(ctx, func(f mvcc.Finding) error {
+			w.problem("the table when everything was %s: %q: %s", when, f.Key, f.Detail)
+			return nil
+		}, func(int64) {})
+	}
+	if err != nil {
+		w.problem("check the table: %v", err)
+	}
+}
+
 func (w *world) locksOfTable(ctx context.Context, now tso.Timestamp) ([]mvcc.LockInfo, error) {
 	s, err := w.judgeShard(ctx)
 	if err != nil {
@@ -158,6 +172,7 @@ func (w *world) locksOfTable(ctx context.Context, now tso.Timestamp) ([]mvcc.Loc
 const (
 	noFence       bug = "rows have no fences"
 	noNewerWrites bug = "predicates do not look for newer writes"
+	noRollbacks   bug = "predicates do not look for the transaction's rollback record"
 	noLocks       bug = "predicates do not look for locks"
 	unconditional bug = "a change is made though its lock is not as expected"
 	wildUndo      bug = "a lock is undone though it is another one"
@@ -176,6 +191,8 @@ func (b bug) hides() func(predicate bool, family, qualifier string) bool {
 		return hide("s", "f", true)
 	case noNewerWrites:
 		return hide("w", "", false)
+	case noRollbacks:
+		return hide("s", "r", false)
 	}
 	return nil
 }
