@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,6 +22,35 @@ var rewrite = flag.Bool("rewrite", false, "write docs/transactions-tests.md anew
 // scenario is a failure that occurred in a similar system, or that was found by analysing this one, with the behaviour that
 // is required instead. The names of its tests are TestProto_ and its id.
 type scenario struct{ id, origin, holds string }
+
+// What a scenario needs that is not there over a table of kv/bigtable, or why it has not been run there.
+const (
+	needsAsync    = "needs async commit"
+	needsOnePhase = "needs one-phase commit"
+	needsStore    = "is about a store's memory, log or layout"
+	needsShards   = "needs several shards"
+	atTheShard    = "is a transcript of a store's requests; the shard's are in the conformance suite"
+	overSQL       = "is tested in SQL or by rounds of collection, over a store"
+)
+
+// notOverTables lists, by id, the scenarios that no test runs over a table of kv/bigtable.
+var notOverTables = map[string]string{
+	"T-DUP-1": needsAsync, "T-DUP-2": needsAsync, "T-DUP-3": needsOnePhase, "T-DUP-4": needsOnePhase, "T-DUP-5": needsAsync,
+	"T-RB-1": atTheShard, "T-RB-2": atTheShard, "T-RB-3": needsStore, "T-RB-4": atTheShard, "T-RB-5": atTheShard, "T-RB-6": atTheShard,
+	"T-ASY-1": needsAsync, "T-ASY-2": needsAsync, "T-ASY-3": needsAsync, "T-ASY-4": needsAsync, "T-ASY-5": needsAsync, "T-ASY-6": needsAsync, "T-ASY-7": atTheShard,
+	"T-ASY-8": atTheShard, "T-ASY-10": needsStore, "T-ASY-12": needsAsync,
+	"T-1PC-1": needsOnePhase, "T-1PC-2": needsOnePhase, "T-1PC-3": needsOnePhase,
+	"T-DUR-1": needsStore, "T-DUR-2": needsStore, "T-DUR-3": needsStore,
+	"T-PUSH-1": atTheShard, "T-PUSH-2": needsStore, "T-PUSH-3": needsStore,
+	"T-PES-1": atTheShard, "T-PES-2": atTheShard, "T-PES-4": atTheShard, "T-PES-6": atTheShard, "T-PES-7": atTheShard,
+	"T-UND-2": needsShards, "T-CMP-3": needsOnePhase, "T-LCK-1": atTheShard,
+	"T-SPL-1": needsShards, "T-SPL-2": needsShards, "T-GC-1": needsStore, "T-GC-2": needsStore, "T-GC-3": overSQL, "T-GC-4": needsShards,
+	"T-OBS-6": overSQL, "T-OBS-8": overSQL, "T-OBS-9": overSQL,
+	"T-ORD-1": needsStore, "T-ORD-2": atTheShard, "T-SCH-1": needsAsync, "T-LAY-1": needsStore, "T-LAY-2": needsStore, "T-LAY-3": needsStore, "T-LAY-4": needsStore,
+}
+
+// overTable are the functions by which a test runs over a table of kv/bigtable, beside stores.
+var overTable = []string{"eachCluster", "eachRealCluster", "eachEngine", "newTable"}
 
 // scenarios lists all of them by subject.
 var scenarios = []struct {
@@ -131,10 +161,10 @@ var scenarios = []struct {
 
 var protoName = regexp.MustCompile(`^TestProto_(T_[A-Z0-9]+_[0-9]+)$`)
 
-// protoTests returns the files that test each scenario, and all names of tests.
-func protoTests(t *testing.T) (files map[string][]string, names map[string]bool) {
+// protoTests returns the files that test each scenario, all names of tests, and the scenarios that are tested over a table of kv/bigtable.
+func protoTests(t *testing.T) (files map[string][]string, names, tables map[string]bool) {
 	t.Helper()
-	files, names = map[string][]string{}, map[string]bool{}
+	files, names, tables = map[string][]string{}, map[string]bool{}, map[string]bool{}
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, "_test.go") {
@@ -157,6 +187,12 @@ func protoTests(t *testing.T) (files map[string][]string, names map[string]bool)
 			if m := protoName.FindStringSubmatch(f.Name.Name); m != nil {
 				id := strings.ReplaceAll(m[1], "_", "-")
 				files[id] = append(files[id], filepath.ToSlash(rel))
+				ast.Inspect(f.Body, func(n ast.Node) bool {
+					if name, ok := n.(*ast.Ident); ok && slices.Contains(overTable, name.Name) {
+						tables[id] = true
+					}
+					return true
+				})
 			} else if strings.HasPrefix(f.Name.Name, "TestProto") {
 				t.Errorf("%s: %s is no scenario's name", rel, f.Name.Name)
 			}
@@ -166,7 +202,7 @@ func protoTests(t *testing.T) (files map[string][]string, names map[string]bool)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return files, names
+	return files, names, tables
 }
 
 const protoPage = `# Scenarios of the protocol, and their tests
@@ -187,12 +223,12 @@ scenario has no test, a test has no scenario, or the page is out of date.
 // Goal: every scenario of the protocol has a test, every such test a scenario, and the page that lists them
 // is true. Method: names of functions in all test files, against the list above.
 func TestScenarios(t *testing.T) {
-	files, _ := protoTests(t)
-	var page strings.Builder
-	page.WriteString(protoPage)
-	listed := map[string]bool{}
+	files, _, tables := protoTests(t)
+	var page, sections strings.Builder
+	listed, over := map[string]bool{}, 0
+	missing := map[string]int{}
 	for _, group := range scenarios {
-		fmt.Fprintf(&page, "\n## %s\n\n| id | from | required behaviour | tests |\n|---|---|---|---|\n", group.about)
+		fmt.Fprintf(&sections, "\n## %s\n\n| id | from | required behaviour | tests | over Bigtable |\n|---|---|---|---|---|\n", group.about)
 		for _, s := range group.of {
 			if listed[s.id] {
 				t.Errorf("%s is listed twice", s.id)
@@ -206,7 +242,26 @@ func TestScenarios(t *testing.T) {
 			if len(where) == 0 {
 				t.Errorf("%s has no test", s.id)
 			}
-			fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", s.id, s.origin, s.holds, strings.Join(where, ", "))
+			reason := notOverTables[s.id]
+			switch {
+			case reason != "": // The test may run its other half there, and skip the rest.
+				missing[reason]++
+			case tables[s.id]:
+				reason, over = "yes", over+1
+			default:
+				t.Errorf("%s is not tested over a table, and no reason is listed", s.id)
+			}
+			fmt.Fprintf(&sections, "| %s | %s | %s | %s | %s |\n", s.id, s.origin, s.holds, strings.Join(where, ", "), reason)
+		}
+	}
+	fmt.Fprintf(&page, "%s\nAll %d are tested over stores of percodb, %d over a table of Bigtable as well. The others:\n\n", protoPage, len(listed), over)
+	for _, reason := range slices.Sorted(maps.Keys(missing)) {
+		fmt.Fprintf(&page, "- %d: %s\n", missing[reason], reason)
+	}
+	page.WriteString(sections.String())
+	for id := range notOverTables {
+		if !listed[id] {
+			t.Errorf("%s is no scenario", id)
 		}
 	}
 	for id := range files {
@@ -232,7 +287,7 @@ var (
 
 // TestDocsAreTrue: every test and every file that a page under docs names exists.
 func TestDocsAreTrue(t *testing.T) {
-	_, names := protoTests(t)
+	_, names, _ := protoTests(t)
 	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	if err != nil || len(pages) < 3 {
 		t.Fatal(pages, err)
