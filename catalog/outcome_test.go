@@ -106,6 +106,30 @@ func TestOutcomesAreWhatIsStored(t *testing.T) {
 	}
 }
 
+// Goal: the commit of a transaction that has not written the schema's version says nothing about the schema. Method: while one is open that has
+// queued keys for garbage collection, another process creates a table; a snapshot from between the two commits shows it.
+func TestChangeWithoutVersion(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	ours, theirs := newCatalog(t, db, Options{Shared: true}), newCatalog(t, db, Options{Shared: true})
+	var between *percolator.Txn
+	err := run(t, ours, func(_ *percolator.Txn, ch *Change) error {
+		if _, err := ch.Resolver(ctx); err != nil {
+			return err
+		}
+		mustCreate(t, theirs, "theirs")
+		between = begin(t, db)
+		return ch.DropSpan(ctx, DroppedSpan{Table: 1})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer between.Close()
+	if find(t, ours, between, "theirs") == nil {
+		t.Error("a table that was created before the snapshot is missing")
+	}
+}
+
 // Goal: the rows of a schema with a transaction's writes are those that a scan of the transaction finds.
 func TestRowsWithWrites(t *testing.T) {
 	ctx := context.Background()
