@@ -156,14 +156,32 @@ func (n *Node) runCoordinator(ctx context.Context, client *bigtable.Client, orac
 	})
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil {
-			if err := c.coordinate(ctx); err != nil && ctx.Err() == nil {
-				n.log.Warn("this process is not the coordinator", "err", err)
-				time.Sleep(coordinatorPause)
+		for logged := ""; ctx.Err() == nil; {
+			err := c.coordinate(ctx)
+			if err == nil || ctx.Err() != nil {
+				logged = ""
+				continue
 			}
+			if changed := (*bigtable.TableChangedError)(nil); errors.As(err, &changed) {
+				n.fatal(err)
+				return
+			}
+			if text := err.Error(); text != logged { // Bigtable may be away for long.
+				n.log.Warn("this process is not the coordinator", "err", err)
+				logged = text
+			}
+			time.Sleep(coordinatorPause)
 		}
 	}()
 	return nil
+}
+
+// fatal ends the process.
+func (n *Node) fatal(err error) {
+	n.log.Error("this process cannot go on", "err", err)
+	if n.opts.OnFatal != nil {
+		n.opts.OnFatal(err)
+	}
 }
 
 // coordinatorPause is the time between two attempts to become the coordinator.

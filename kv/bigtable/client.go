@@ -74,6 +74,8 @@ type Client struct {
 	table   widerow.Table
 
 	tableSize tableSize
+	// identity is that of the table when the client was opened, "" if it has none.
+	identity string
 }
 
 // NewClient returns a client of a table that is not Bigtable's, for tests.
@@ -81,8 +83,20 @@ func NewClient(t widerow.Table, requestTimeout time.Duration) *Client {
 	return &Client{opts: Options{RequestTimeout: requestTimeout}.withDefaults(), metrics: newRequestMetrics(), table: t}
 }
 
-// Open connects to a table, which must exist: see CreateTable.
+// Open connects to a table, which must exist: see CreateTable. A table of another format is refused.
 func Open(ctx context.Context, opts Options) (*Client, error) {
+	c, err := connect(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.recognize(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// connect is Open of a table that may not exist.
+func connect(ctx context.Context, opts Options) (*Client, error) {
 	c := &Client{opts: opts.withDefaults(), metrics: newRequestMetrics(), tableSize: newTableSize()}
 	var err error
 	c.client, err = bigtable.NewClientWithConfig(ctx, opts.Project, opts.Instance, bigtable.ClientConfig{
@@ -218,7 +232,13 @@ func (c *Client) bulk(ctx context.Context, rows []string, changes []*widerow.Mut
 // PermanentError is a refusal by Bigtable that another attempt does not change.
 type PermanentError struct{ Err error }
 
-func (e *PermanentError) Error() string { return "Bigtable refuses a request: " + e.Err.Error() }
+func (e *PermanentError) Error() string {
+	text := "Bigtable refuses a request: " + e.Err.Error()
+	if status.Code(e.Err) == codes.NotFound {
+		text += " (if the table was deleted, or its emulator started anew, start percodb again: it makes an empty table)"
+	}
+	return text
+}
 func (e *PermanentError) Unwrap() error { return e.Err }
 
 // Kind implements errkind.Error.

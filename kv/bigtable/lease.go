@@ -29,6 +29,7 @@ const (
 	columnLease    = "lease"
 	columnWindow   = "window"
 	columnMembers  = "members"
+	columnTable    = "table" // see identify
 
 	leaseTime    = 2 * time.Second
 	leaseRenewal = 500 * time.Millisecond
@@ -192,6 +193,9 @@ func (l *Lease) try(ctx context.Context, who Candidate, o *observed) (again time
 	defer cancel()
 	row, err := l.c.readRow(ctx, metaRow(coordinatorRow), wholeFamily(familyMeta))
 	if err != nil {
+		return leasePoll, err
+	}
+	if err := l.c.sameTable(row); err != nil {
 		return leasePoll, err
 	}
 	value := coordinatorCell(row, columnLease)

@@ -156,7 +156,7 @@ func completeTable(ctx context.Context, admin *bigtable.AdminClient, opts Option
 // table's creation.
 func probe(ctx context.Context, opts Options, created error) error {
 	opts.Registerer = nil // The process registers its own.
-	c, err := Open(ctx, opts)
+	c, err := connect(ctx, opts)
 	if err != nil {
 		return credentialsError(err)
 	}
@@ -175,7 +175,7 @@ func probe(ctx context.Context, opts Options, created error) error {
 	_, err = c.table.CheckAndMutate(ctx, row, wholeFamily(familyMeta), change, nil)
 	switch status.Code(err) {
 	case codes.OK:
-		return nil
+		return c.identify(ctx)
 	case codes.FailedPrecondition, codes.InvalidArgument:
 		return &SetupError{What: "Bigtable refuses conditional requests, by which percodb commits", Err: err,
 			Hint: "The application profile must route to a single cluster and allow single-row transactions; give such a one as --app-profile: gcloud bigtable app-profiles create percodb --project " +

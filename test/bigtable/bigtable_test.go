@@ -363,3 +363,47 @@ func requests(t *testing.T, admin string) map[string]int {
 	}
 	return counts
 }
+
+// Goal: a process whose emulator was started anew answers 08006, not an internal error, and ends once another process has made the table anew: what it
+// knows is of the old one. Method: the emulator is killed and started at the same address, then a second SQL process is started.
+func TestEmulatorStartedAnew(t *testing.T) {
+	emulator, err := process.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, _ := start(t, "bigtable-emulator", "--listen", emulator)
+	p, addr := startSQL(t, emulator)
+	conn := connect(t, addr)
+	mustExec(t, conn, "CREATE TABLE t (id int PRIMARY KEY)")
+	old.Kill()
+	start(t, "bigtable-emulator", "--listen", emulator)
+	_, err = conn.Exec(t.Context(), "SELECT * FROM t")
+	if e := new(pgconn.PgError); !errors.As(err, &e) || e.Code != "08006" {
+		t.Errorf("a select without the table: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	defer cancel()
+	for { // until the coordinator has noticed; nobody may connect then
+		other, err := pgx.Connect(ctx, "postgres://postgres@"+addr+"/percodb")
+		if e := new(pgconn.PgError); errors.As(err, &e) {
+			if e.Code != "08006" {
+				t.Errorf("a connection without the table: %v", err)
+			}
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		other.Close(ctx)
+	}
+	_, second := startSQL(t, emulator)
+	select {
+	case <-p.Exited():
+	case <-ctx.Done():
+		t.Fatal("the process goes on")
+	}
+	if p.Err() == nil || !strings.Contains(p.Output(), "was deleted and made anew") {
+		t.Errorf("%v:\n%s", p.Err(), p.Output())
+	}
+	mustExec(t, connect(t, second), "CREATE TABLE t (id int PRIMARY KEY)")
+}

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"sync"
 
@@ -27,7 +28,7 @@ func (s *Security) DialFollowing(role certs.Role, locate func(ctx context.Contex
 	conn, err := dial("following", insecure.NewCredentials(), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 		addr, err := locate(ctx)
 		if err != nil {
-			return nil, err
+			return nil, errors.New(err.Error()) // gRPC would take the status in it for one that it has made itself.
 		}
 		conn, err := s.dialTCP(ctx, addr, role)
 		if err == nil {
