@@ -23,6 +23,7 @@ import (
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/readlease"
 	leaserpc "github.com/percodb/percodb/readlease/rpc"
+	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/server"
 	"github.com/percodb/percodb/tso"
 	tsorpc "github.com/percodb/percodb/tso/rpc"
@@ -67,7 +68,7 @@ func (n *Node) startBigtable(ctx context.Context) error {
 		return err
 	}
 	waits := kvrpc.NewWaitGraph(conn)
-	shard, err := openShard(ctx, client, bigtable.ShardOptions{Oracle: oracle, WaitGraph: waits, RowsPerSecond: opts.RowsPerSecond})
+	shard, err := openShard(ctx, client, bigtable.ShardOptions{Oracle: oracle, WaitGraph: waits, PrefixLen: rowenc.IndexPrefixLen, RowsPerSecond: opts.RowsPerSecond})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ type Requests struct {
 	Unconditional float64 `json:"mutate_rows"`
 	Rows          float64 `json:"rows_read"`
 	Failed        float64 `json:"conditions_failed"`
+	Ahead         float64 `json:"rows_read_ahead"`
+	Hits          float64 `json:"read_ahead_hits"`
 }
 
 // scanned is the number of rows of the scan.
@@ -65,6 +67,7 @@ func (o *Options) requests(ctx context.Context, d *deployment) ([]Requests, erro
 		{"one-row update alone", o.Ops, one("UPDATE r SET n = n + 1 WHERE id = $1")},
 		{"one-row insert alone", o.Ops, one("INSERT INTO r VALUES ($1 + 100000, 1)")},
 		{fmt.Sprintf("scan of %d rows", scanned), 5, one(fmt.Sprintf("SELECT n FROM r WHERE id BETWEEN $1 * 0 + 1 AND %d", scanned))},
+		{fmt.Sprintf("loop of %d selects in a REPEATABLE READ block", looped), 5, func(ctx context.Context, i int) error { return loop(ctx, conn) }},
 		{"TPC-B, a block of five statements", o.Ops, func(ctx context.Context, i int) error { return bankTransaction(ctx, conn, i) }},
 	} {
 		counted, err := o.count(ctx, s, op.what, op.ops, op.do)
@@ -74,6 +77,20 @@ func (o *Options) requests(ctx context.Context, d *deployment) ([]Requests, erro
 		all = append(all, counted)
 	}
 	return all, nil
+}
+
+// looped is the number of rows that a loop selects one by one.
+const looped = 100
+
+func loop(ctx context.Context, conn *pgx.Conn) error {
+	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		for id := range looped {
+			if _, err := tx.Exec(ctx, "SELECT n FROM r WHERE id = $1", 1+id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // awaitLeases waits until processes have leases of a schema that has changed; until then statements look its version up.
@@ -161,5 +178,6 @@ func (o *Options) count(ctx context.Context, s *sqlProcess, what string, ops int
 	r.Reads, r.Conditional = each(requestsOf("ReadRows")), each(requestsOf("CheckAndMutateRow"))
 	r.Unconditional = each(requestsOf("MutateRow"), requestsOf("MutateRows"))
 	r.Rows, r.Failed = each(rowsRead), each("percodb_bigtable_conditions_failed_total")
+	r.Ahead, r.Hits = each("percodb_bigtable_rows_read_ahead_total"), each("percodb_bigtable_read_ahead_hits_total")
 	return r, nil
 }

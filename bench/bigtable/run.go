@@ -198,10 +198,10 @@ func execAll(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 // Tables returns the figures as tables, of the parts that were measured.
 func (r *Result) Tables() (tables []report.Table) {
 	if len(r.Requests) > 0 {
-		t := report.Table{Title: "requests to Bigtable", Header: []string{"what", "ReadRows", "CheckAndMutateRow", "MutateRow(s)", "rows read", "conditions that failed"}}
+		t := report.Table{Title: "requests to Bigtable", Header: []string{"what", "ReadRows", "CheckAndMutateRow", "MutateRow(s)", "rows read", "conditions that failed", "rows ahead", "hits"}}
 		for _, q := range r.Requests {
 			t.Rows = append(t.Rows, []string{q.What, fmt.Sprintf("%.2f", q.Reads), fmt.Sprintf("%.2f", q.Conditional), fmt.Sprintf("%.2f", q.Unconditional),
-				fmt.Sprintf("%.2f", q.Rows), fmt.Sprintf("%.2f", q.Failed)})
+				fmt.Sprintf("%.2f", q.Rows), fmt.Sprintf("%.2f", q.Failed), fmt.Sprintf("%.2f", q.Ahead), fmt.Sprintf("%.2f", q.Hits)})
 		}
 		tables = append(tables, t)
 	}

@@ -20,8 +20,10 @@ type requestMetrics struct {
 	rowsRead, conditionsFailed prometheus.Counter
 	// Reads of rows, and bulks of changes, that have shared a request with others.
 	readsGathered, writesGathered prometheus.Counter
-	load                          nodeLoad
-	all                           []prometheus.Collector
+	// Rows that were read since they were likely to be read next, and the reads that found theirs among them.
+	rowsAhead, aheadHits prometheus.Counter
+	load                 nodeLoad
+	all                  []prometheus.Collector
 }
 
 type methodMetrics struct {
@@ -43,6 +45,8 @@ func newRequestMetrics() *requestMetrics {
 		rowsRead:         counter("rows_read_total", "Rows that Bigtable has returned.", nil),
 		conditionsFailed: counter("conditions_failed_total", "Conditional requests that changed nothing, since the row was not as expected.", nil),
 		readsGathered:    counter("reads_gathered_total", "Reads of single rows that were sent with others in one request.", nil),
+		rowsAhead:        counter("rows_read_ahead_total", "Rows that were read with a neighbour, before they were asked for.", nil),
+		aheadHits:        counter("read_ahead_hits_total", "Reads of single rows that needed no request, since the row was read ahead.", nil),
 		writesGathered: counter("commits_gathered_total",
 			"Commits whose rows but the primary were sent with those of other commits in one request.", nil),
 	}
@@ -50,7 +54,7 @@ func newRequestMetrics() *requestMetrics {
 		"Work of Bigtable's nodes for this process, by what Google states that a node does: its rate is the number of nodes that are busy.", nil)
 	needed := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "percodb_bigtable_nodes_needed",
 		Help: "Nodes that this process's requests of the last minute need, at 70 % of what a node does."}, m.load.needed)
-	m.all = []prometheus.Collector{m.rowsRead, m.conditionsFailed, m.readsGathered, m.writesGathered, m.load.total, needed}
+	m.all = []prometheus.Collector{m.rowsRead, m.conditionsFailed, m.readsGathered, m.writesGathered, m.rowsAhead, m.aheadHits, m.load.total, needed}
 	for _, method := range methods {
 		labels := prometheus.Labels{"method": method}
 		of := &methodMetrics{

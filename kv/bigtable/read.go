@@ -76,7 +76,8 @@ func (s *Shard) readable(ctx context.Context, ts tso.Timestamp, rows int) error 
 	return s.checkSafePoint(ts)
 }
 
-// Get implements kv.Shard. It is one request, which others may share, and a second one if newer data, of a transaction that has not committed at or
+// Get implements kv.Shard. It is one request, which others may share, or which also reads what is likely to be read next, or none, if the row was read
+// ahead, and a second one if newer data, of a transaction that has not committed at or
 // below the snapshot, hides the value.
 func (s *Shard) Get(ctx context.Context, ref kv.RangeRef, key []byte, opts kv.ReadOptions) ([]byte, error) {
 	if err := s.admit(ref); err != nil {
@@ -85,7 +86,19 @@ func (s *Shard) Get(ctx context.Context, ref kv.RangeRef, key []byte, opts kv.Re
 	if err := s.readable(ctx, opts.ReadTS, 1); err != nil {
 		return nil, err
 	}
-	p, err := s.readPoint(ctx, key, opts.ReadTS)
+	value, found, req := s.ahead.get(opts.ReadTS, key)
+	if found {
+		s.c.metrics.aheadHits.Inc()
+		return value, nil
+	}
+	var p *pointRead
+	var err error
+	if req != nil {
+		p = &pointRead{shared: true} // with those who will read what is kept
+		p.record, err = s.readAhead(ctx, req)
+	} else {
+		p, err = s.readPoint(ctx, key, opts.ReadTS)
+	}
 	if err != nil {
 		return nil, err
 	}

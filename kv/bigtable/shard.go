@@ -46,6 +46,7 @@ type Shard struct {
 	limit  limiter
 	reads  gatherer[pointRead]
 	writes gatherer[bulkWrite]
+	ahead  readahead
 
 	rowBytes int // maxRowBytes, less in tests
 }
@@ -59,6 +60,9 @@ type ShardOptions struct {
 	WaitGraph waitgraph.Graph
 	// Clock is the wall clock, time.Now by default: by it a lock's owner notes when it has last sent a request for the lock.
 	Clock func() time.Time
+	// PrefixLen returns how long the prefix is that a key has in common with all keys of its index, and with no other; 1 for other keys. nil: rows are not
+	// read ahead.
+	PrefixLen func(key []byte) int
 	// RowsPerSecond bounds the rows that reads, locks and prewrites read and write, a conditional request counted twice; 0: no bound.
 	RowsPerSecond int
 }
@@ -69,6 +73,7 @@ func NewShard(ctx context.Context, c *Client, opts ShardOptions) (*Shard, error)
 		opts.Clock = time.Now
 	}
 	s := &Shard{c: c, opts: opts, run: rand.Uint64(), ended: make(chan struct{}), rowBytes: maxRowBytes}
+	s.ahead.prefixLen = opts.PrefixLen
 	s.issued.oracle, s.limit.perSecond = opts.Oracle, float64(opts.RowsPerSecond)
 	s.reads = gatherer[pointRead]{atOnce: readsAtOnce, most: mostGathered, send: s.readPoints}
 	s.writes = gatherer[bulkWrite]{atOnce: bulksAtOnce, most: mostBulkWrites, send: c.writeBulks}
