@@ -93,6 +93,9 @@ func (s space) all() kv.Span {
 // idKey is the key of a numbered thing that is no object of a database.
 func idKey(word string, id uint64) []byte { return space(keySpace).idKey(word, id) }
 
+// KeySpan is the span of all keys of this package, in which sessions hold advisory locks.
+func KeySpan() kv.Span { return kv.Span{Start: []byte(keySpace), End: []byte{keySpace[0] + 1}} }
+
 // AdvisoryKey is the key that an advisory lock of a database locks, whose key are two numbers (pair), or the halves of one.
 func AdvisoryKey(database, high, low uint32, pair bool) []byte {
 	kind := "bigint"

@@ -263,9 +263,14 @@ const endProcessTimeout = 10 * time.Second
 // endProcess finishes the transactions of an SQL process that has ended, so that their locks are in nobody's way until
 // they expire.
 func (n *Node) endProcess(ctx context.Context, db *percolator.DB, process uint64) {
+	n.endProcessBut(ctx, db, process, kv.Span{})
+}
+
+// endProcessBut is endProcess of a process that may be alive: see percolator.DB.EndProcessBut.
+func (n *Node) endProcessBut(ctx context.Context, db *percolator.DB, process uint64, holds kv.Span) {
 	ctx, cancel := context.WithTimeout(ctx, endProcessTimeout)
 	defer cancel()
-	removed, err := db.EndProcess(ctx, process)
+	removed, err := db.EndProcessBut(ctx, process, holds)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		n.log.Warn("locks of an SQL process that has ended may stay until they expire", "removed", removed, "err", err)

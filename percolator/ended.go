@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
@@ -27,6 +28,12 @@ func isEnded(ctx context.Context) bool { return ctx.Value(endedKey{}) != nil }
 // if their TTL had passed. What it does not reach, because a shard does not answer or has restarted meanwhile, is left to
 // the TTL.
 func (db *DB) EndProcess(ctx context.Context, process uint64) (removed int, _ error) {
+	return db.EndProcessBut(ctx, process, kv.Span{})
+}
+
+// EndProcessBut is EndProcess of a process that may be alive. Locks on the keys of a span are left to their TTL: they are held by sessions, which would
+// go on for a while as if they had them (Hold).
+func (db *DB) EndProcessBut(ctx context.Context, process uint64, holds kv.Span) (removed int, _ error) {
 	ctx = withEnded(ctx)
 	var failed error
 	for from := []byte(nil); ; {
@@ -36,7 +43,9 @@ func (db *DB) EndProcess(ctx context.Context, process uint64) (removed int, _ er
 		}
 		if err == nil {
 			var n int
-			n, err = db.endTransactions(ctx, locks)
+			n, err = db.endTransactions(ctx, slices.DeleteFunc(slices.Clone(locks), func(l mvcc.LockInfo) bool {
+				return len(holds.End) > 0 && spanContains(holds, l.Key)
+			}))
 			removed += n
 		}
 		switch {

@@ -85,6 +85,28 @@ func TestEndProcessAfterTheCommitPoint(t *testing.T) {
 	}
 }
 
+// Goal: of a process that may be alive, what sessions hold is left, and other locks are removed, also in the same page.
+func TestEndProcessBut(t *testing.T) {
+	c := newCluster(t, nil)
+	owner := c.db(Options{Process: ownerProcess}, nil)
+	hold, err := owner.Hold(t.Context(), []byte("b"), HoldOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Release(t.Context())
+	txn := mustBeginTxn(t, owner, TxnOptions{Pessimistic: true})
+	if _, err := txn.AcquireLocks(t.Context(), LockOptions{}, []byte("a"), []byte("c")); err != nil {
+		t.Fatal(err)
+	}
+	db := c.db(Options{}, nil)
+	if n, err := db.EndProcessBut(t.Context(), ownerProcess, kv.Span{Start: []byte("b"), End: []byte("c")}); n != 2 || err != nil {
+		t.Errorf("%d locks were removed, %v", n, err)
+	}
+	if err := hold.Confirm(t.Context()); err != nil {
+		t.Errorf("the session's lock: %v", err)
+	}
+}
+
 // Goal: pessimistic locks of a process that has ended are free at once, also packed ones and shared ones; one that was
 // taken for ended has its transactions fail, or commit what nobody else has changed.
 func TestEndProcessWithPessimisticLocks(t *testing.T) {
