@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 
@@ -93,9 +94,6 @@ func (s space) all() kv.Span {
 // idKey is the key of a numbered thing that is no object of a database.
 func idKey(word string, id uint64) []byte { return space(keySpace).idKey(word, id) }
 
-// KeySpan is the span of all keys of this package, in which sessions hold advisory locks.
-func KeySpan() kv.Span { return kv.Span{Start: []byte(keySpace), End: []byte{keySpace[0] + 1}} }
-
 // AdvisoryKey is the key that an advisory lock of a database locks, whose key are two numbers (pair), or the halves of one.
 func AdvisoryKey(database, high, low uint32, pair bool) []byte {
 	kind := "bigint"
@@ -103,6 +101,15 @@ func AdvisoryKey(database, high, low uint32, pair bool) []byte {
 		kind = "pair"
 	}
 	return fmt.Appendf(nil, "%s%s/%s/%08x/%08x\x00", spaceOf(database), wordAdvisory, kind, high, low)
+}
+
+// IsAdvisoryKey reports whether a key is one of AdvisoryKey.
+func IsAdvisoryKey(key []byte) bool {
+	rest, ok := bytes.CutPrefix(key, []byte(keySpace))
+	if of, isObject := bytes.CutPrefix(rest, []byte(wordObject+"/")); isObject && len(of) > 21 {
+		rest = of[21:] // the database's number and a slash
+	}
+	return ok && bytes.HasPrefix(rest, []byte(wordAdvisory+"/"))
 }
 
 // idOfKey is the inverse of idKey.

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/gc"
 	gcrpc "github.com/percodb/percodb/gc/rpc"
 	"github.com/percodb/percodb/internal/certs"
@@ -255,13 +253,7 @@ func (c *coordinator) serve(ctx context.Context, lease *bigtable.Lease) error {
 	collector.Start()
 	defer collector.Close()
 	exchange := notify.NewExchange(notify.ExchangeOptions{
-		Ended: func(process uint64) {
-			if slices.Contains(lease.Former(), process) { // It may only be slow to connect with this coordinator.
-				n.endProcessBut(ctx, db, process, catalog.KeySpan())
-				return
-			}
-			n.endProcess(ctx, db, process)
-		},
+		Ended:  func(process uint64) { n.endProcess(ctx, db, process) },
 		Former: lease.Former(), Members: lease.SetMembers,
 	})
 	defer exchange.Close()

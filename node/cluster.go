@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/gc"
 	gcrpc "github.com/percodb/percodb/gc/rpc"
 	"github.com/percodb/percodb/internal/certs"
@@ -261,16 +262,11 @@ func (n *Node) openClusterTransactions(conns *connections, oracle tso.Oracle, di
 const endProcessTimeout = 10 * time.Second
 
 // endProcess finishes the transactions of an SQL process that has ended, so that their locks are in nobody's way until
-// they expire.
+// they expire. It may only have been cut off, so advisory locks are left to their TTL.
 func (n *Node) endProcess(ctx context.Context, db *percolator.DB, process uint64) {
-	n.endProcessBut(ctx, db, process, kv.Span{})
-}
-
-// endProcessBut is endProcess of a process that may be alive: see percolator.DB.EndProcessBut.
-func (n *Node) endProcessBut(ctx context.Context, db *percolator.DB, process uint64, holds kv.Span) {
 	ctx, cancel := context.WithTimeout(ctx, endProcessTimeout)
 	defer cancel()
-	removed, err := db.EndProcessBut(ctx, process, holds)
+	removed, err := db.EndProcess(ctx, process, catalog.IsAdvisoryKey)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		n.log.Warn("locks of an SQL process that has ended may stay until they expire", "removed", removed, "err", err)

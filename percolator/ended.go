@@ -27,13 +27,10 @@ func isEnded(ctx context.Context) bool { return ctx.Value(endedKey{}) != nil }
 // returns how many locks it has removed. Should the process be alive after all, its transactions that hold locks fail, as
 // if their TTL had passed. What it does not reach, because a shard does not answer or has restarted meanwhile, is left to
 // the TTL.
-func (db *DB) EndProcess(ctx context.Context, process uint64) (removed int, _ error) {
-	return db.EndProcessBut(ctx, process, kv.Span{})
-}
-
-// EndProcessBut is EndProcess of a process that may be alive. Locks on the keys of a span are left to their TTL: they are held by sessions, which would
-// go on for a while as if they had them (Hold).
-func (db *DB) EndProcessBut(ctx context.Context, process uint64, holds kv.Span) (removed int, _ error) {
+//
+// So are the locks on the keys that held reports, if it is not nil. They are those that sessions hold (Hold): a session of a process that is
+// alive would go on for a while as if it had its lock, and nothing that it commits would fail.
+func (db *DB) EndProcess(ctx context.Context, process uint64, held func(key []byte) bool) (removed int, _ error) {
 	ctx = withEnded(ctx)
 	var failed error
 	for from := []byte(nil); ; {
@@ -44,7 +41,7 @@ func (db *DB) EndProcessBut(ctx context.Context, process uint64, holds kv.Span) 
 		if err == nil {
 			var n int
 			n, err = db.endTransactions(ctx, slices.DeleteFunc(slices.Clone(locks), func(l mvcc.LockInfo) bool {
-				return len(holds.End) > 0 && spanContains(holds, l.Key)
+				return held != nil && held(l.Key)
 			}))
 			removed += n
 		}

@@ -45,10 +45,10 @@ func TestEndProcess(t *testing.T) {
 				t.Fatal("the crashed client has left no lock")
 			}
 			db := c.db(Options{}, nil)
-			if n, err := db.EndProcess(t.Context(), ownerProcess+1); n != 0 || err != nil {
+			if n, err := db.EndProcess(t.Context(), ownerProcess+1, nil); n != 0 || err != nil {
 				t.Fatalf("of another process: %d locks, %v", n, err)
 			}
-			if _, err := db.EndProcess(t.Context(), ownerProcess); err != nil {
+			if _, err := db.EndProcess(t.Context(), ownerProcess, nil); err != nil {
 				t.Fatal(err)
 			}
 			db.waitIdle()
@@ -77,7 +77,7 @@ func TestEndProcessAfterTheCommitPoint(t *testing.T) {
 	mustCommit(t, txn)
 	o.waitIdle()
 	db := c.db(Options{}, nil)
-	if n, err := db.EndProcess(t.Context(), ownerProcess); n != 2 || err != nil {
+	if n, err := db.EndProcess(t.Context(), ownerProcess, nil); n != 2 || err != nil {
 		t.Fatal(n, err)
 	}
 	if locks, got := c.locks(), c.content(); len(locks) != 0 || got != "a=1 k=1 z=1" {
@@ -86,7 +86,7 @@ func TestEndProcessAfterTheCommitPoint(t *testing.T) {
 }
 
 // Goal: of a process that may be alive, what sessions hold is left, and other locks are removed, also in the same page.
-func TestEndProcessBut(t *testing.T) {
+func TestEndProcessLeavesHolds(t *testing.T) {
 	c := newCluster(t, nil)
 	owner := c.db(Options{Process: ownerProcess}, nil)
 	hold, err := owner.Hold(t.Context(), []byte("b"), HoldOptions{})
@@ -99,7 +99,7 @@ func TestEndProcessBut(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := c.db(Options{}, nil)
-	if n, err := db.EndProcessBut(t.Context(), ownerProcess, kv.Span{Start: []byte("b"), End: []byte("c")}); n != 2 || err != nil {
+	if n, err := db.EndProcess(t.Context(), ownerProcess, func(key []byte) bool { return string(key) == "b" }); n != 2 || err != nil {
 		t.Errorf("%d locks were removed, %v", n, err)
 	}
 	if err := hold.Confirm(t.Context()); err != nil {
@@ -120,7 +120,7 @@ func TestEndProcessWithPessimisticLocks(t *testing.T) {
 	own := mustBeginTxn(t, db, TxnOptions{Pessimistic: true})
 	lockRows(t, own, LockOptions{Shared: true}, 2000, 2020)
 
-	if n, err := db.EndProcess(t.Context(), ownerProcess); n != 1010 || err != nil {
+	if n, err := db.EndProcess(t.Context(), ownerProcess, nil); n != 1010 || err != nil {
 		t.Fatal(n, err)
 	}
 	if n := len(c.locks()); n != 20 {
@@ -148,7 +148,7 @@ func TestEndProcessWithoutAStore(t *testing.T) {
 	}
 	c.stores[1].Close()
 	db := c.db(impatient, nil)
-	if n, err := db.EndProcess(t.Context(), ownerProcess); n != 2 || err == nil || errors.Is(err, errLost) {
+	if n, err := db.EndProcess(t.Context(), ownerProcess, nil); n != 2 || err == nil || errors.Is(err, errLost) {
 		t.Fatal(n, err)
 	}
 }

@@ -61,9 +61,12 @@ func deployOnTable(binary, dir string, seed uint64) (_ *deployment, err error) {
 	return d, d.table.open()
 }
 
-// open connects with the emulator, not through the proxy, once the table exists.
+// open connects with the emulator, not through the proxy. It makes the table, unless a process has done so.
 func (t *table) open() (err error) {
-	t.client, err = bigtable.Open(context.Background(), bigtable.Options{Project: "p", Instance: "i", Emulator: t.emulator.Addr()})
+	opts := bigtable.Options{Project: "p", Instance: "i", Emulator: t.emulator.Addr()}
+	if _, err = bigtable.CreateTable(context.Background(), opts); err == nil {
+		t.client, err = bigtable.Open(context.Background(), opts)
+	}
 	return err
 }
 
