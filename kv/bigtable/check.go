@@ -89,10 +89,10 @@ func (r *record) contradictions(now tso.Timestamp) (all []string) {
 		if l.StartTS > now {
 			add("a lock of transaction %d, which has not begun", l.StartTS)
 		}
-		if l.Op == mvcc.OpPut {
-			if !data[l.StartTS] {
-				add("the lock of transaction %d has no data", l.StartTS)
-			}
+		if l.Op == mvcc.OpPut && !data[l.StartTS] {
+			add("the lock of transaction %d has no data", l.StartTS)
+		}
+		if mvcc.CommitsVersion(l.Op) { // The data of a deletion are an empty cell.
 			committed[l.StartTS] = now
 		}
 	}
