@@ -59,7 +59,20 @@ type prewritten struct {
 }
 
 func (p *prewriting) run(ctx context.Context) (kv.PrewriteResponse, error) {
-	err := eachAtOnce(len(p.req.Mutations), func(i int) error { return p.one(ctx, i) })
+	var locks, checks []int
+	for i := range p.req.Mutations {
+		if p.req.Mutations[i].Op.LeavesLock() {
+			locks = append(locks, i)
+		} else {
+			checks = append(checks, i)
+		}
+	}
+	err := eachAtOnce(len(locks)+min(1, len(checks)), func(i int) error {
+		if i == len(locks) {
+			return p.checkAll(ctx, checks)
+		}
+		return p.one(ctx, locks[i])
+	})
 	if err == nil {
 		err = p.refused
 	}
@@ -91,17 +104,41 @@ func eachAtOnce(n int, f func(i int) error) error {
 	return g.Wait()
 }
 
+// checkAll decides about the mutations that leave no lock, by one read of their rows, and records their uses in one request: references of many
+// rows by foreign keys.
+func (p *prewriting) checkAll(ctx context.Context, checks []int) error {
+	keys := make([][]byte, len(checks))
+	for i, of := range checks {
+		keys[i] = p.req.Mutations[of].Key
+	}
+	views, err := p.s.gather(ctx, p.req.StartTS, keys)
+	if err != nil {
+		return err
+	}
+	var used []string
+	for i, v := range views {
+		m := &p.req.Mutations[checks[i]]
+		if err := v.recordsGone(p.req.StartTS); err != nil {
+			return err
+		}
+		if verdict, err := mvcc.DecidePrewrite(p.req, m, &v.Records); err != nil {
+			p.refuse(verdict, err)
+		} else if m.Op == mvcc.OpCheckShared {
+			used = append(used, rowKey(m.Key))
+		}
+	}
+	return p.recordUses(ctx, used)
+}
+
 // one locks a key, or records why it is refused.
 func (p *prewriting) one(ctx context.Context, i int) error {
 	m := &p.req.Mutations[i]
 	if err := p.s.checkRowSize(ctx, m); err != nil {
 		return err
 	}
-	if m.Op.LeavesLock() {
-		placed, err := p.blind(ctx, i, m)
-		if placed || err != nil {
-			return err
-		}
+	placed, err := p.blind(ctx, i, m)
+	if placed || err != nil {
+		return err
 	}
 	for {
 		v, err := p.s.look(ctx, p.req.StartTS, m.Key)
@@ -121,8 +158,6 @@ func (p *prewriting) one(ctx context.Context, i int) error {
 				return err
 			}
 			continue
-		case verdict == mvcc.PrewriteCheck:
-			return p.recordUse(ctx, m)
 		}
 		if placed, err := p.place(ctx, i, m, v); placed || err != nil {
 			return err
@@ -221,16 +256,16 @@ func (p *prewriting) placed(i int, m *mvcc.Mutation, l, before *heldLock, placed
 	return placed
 }
 
-// recordUse records, for a transaction that may have lost an exclusive lock on a key, that it was used under a shared one.
+// recordUses records, for transactions that may have lost an exclusive lock on the keys of rows, that they were used under a shared one.
 // Nobody here remembers whether such a lock was lost, so every use is recorded.
-func (p *prewriting) recordUse(ctx context.Context, m *mvcc.Mutation) error {
-	if m.Op != mvcc.OpCheckShared {
-		return nil
-	}
-	change := widerow.NewMutation()
+func (p *prewriting) recordUses(ctx context.Context, rows []string) error {
 	at := max(p.req.FloorTS, p.req.ReadTS, p.req.StartTS)
-	change.Set(familyStatus, commitColumn(at), []byte(plainTS(mvcc.UseStartTS(p.req.StartTS))))
-	return p.s.c.bulk(ctx, []string{rowKey(m.Key)}, []*widerow.Mutation{change})
+	changes := make([]*widerow.Mutation, len(rows))
+	for i := range rows {
+		changes[i] = widerow.NewMutation()
+		changes[i].Set(familyStatus, commitColumn(at), []byte(plainTS(mvcc.UseStartTS(p.req.StartTS))))
+	}
+	return p.s.c.bulk(ctx, rows, changes)
 }
 
 // undo unlocks what a request that has failed has locked. What cannot be unlocked expires, as after a crash.

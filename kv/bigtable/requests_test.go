@@ -83,6 +83,25 @@ func TestRequests(t *testing.T) {
 		{"one row, not read", "CheckAndMutateRow 2", func(*percolator.DB) { e.mustPut(t, "row05=1") }},
 		{"a new row", "CheckAndMutateRow 2", func(*percolator.DB) { e.mustPut(t, "new=1") }},
 		{"ten rows", "CheckAndMutateRow 11, MutateRows 1", func(*percolator.DB) { e.mustPut(t, pairs[10:20]...) }},
+		{"a row that depends on ten others", "ReadRows 11, CheckAndMutateRow 2, MutateRows 1", func(db *percolator.DB) {
+			txn, err := db.Begin(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer txn.Close()
+			for i := range 10 {
+				key := fmt.Appendf(nil, "row%02d", i)
+				if exists, err := txn.ExistsAtCommit(ctx, key, fmt.Appendf(nil, "guard%02d", i)); !exists || err != nil {
+					t.Errorf("%q %v %v", key, exists, err)
+				}
+			}
+			if err := txn.Put([]byte("child"), []byte("1")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := txn.Commit(ctx); err != nil {
+				t.Error(err)
+			}
+		}},
 		{"scan of 100 rows, whose first page is small", "ReadRows 2", func(db *percolator.DB) {
 			txn, err := db.Begin(ctx)
 			if err != nil {
