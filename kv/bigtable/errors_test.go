@@ -8,7 +8,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/percodb/percodb/internal/errkind"
-	"github.com/percodb/percodb/internal/tsotest"
 	"github.com/percodb/percodb/kv"
 )
 
@@ -29,20 +28,5 @@ func TestErrors(t *testing.T) {
 	cancel()
 	if err := mapError(ended, status.Error(codes.Canceled, "text")); errkind.Of(err) != errkind.Context {
 		t.Errorf("after the end of the context: %v", err)
-	}
-}
-
-// Goal: a table that does not exist is said so. Method: a client of another table.
-func TestNoTable(t *testing.T) {
-	e := newEmulated(t, &tsotest.ClockOracle{})
-	opts := e.client.opts
-	opts.Table = "other"
-	client, err := Open(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if _, err := NewShard(t.Context(), client, ShardOptions{Oracle: e.oracle}); errkind.Of(err) != errkind.Refused {
-		t.Errorf("%v", err)
 	}
 }
