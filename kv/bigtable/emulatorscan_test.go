@@ -117,7 +117,12 @@ func bothEmulators(t *testing.T) (tables []*bigtable.Table) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
-		tables = append(tables, c.client.Open(c.opts.Table))
+		table, none := c.client.Open(c.opts.Table), bigtable.NewMutation()
+		none.DeleteRow()
+		if err := table.Apply(t.Context(), metaRow(coordinatorRow), none); err != nil { // its identity
+			t.Fatal(err)
+		}
+		tables = append(tables, table)
 	}
 	return tables
 }
