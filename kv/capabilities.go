@@ -25,6 +25,9 @@ type Capabilities struct {
 	ReadFence bool
 	// LargeCommit: CommitLarge is answered.
 	LargeCommit bool
+	// LateCells is no capability, but the lack of one: a notification cell that was cleared may appear again, by a commit that is executed twice or
+	// late, while its transaction is above the safe point.
+	LateCells bool
 }
 
 // ErrUnsupported is returned for a request that the shard's Capabilities exclude. Nothing was done.

@@ -83,6 +83,27 @@ func (n *Notifications) Sync(ctx context.Context, keys [][]byte) (map[string]uin
 	return runs, r.run(ctx, keys)
 }
 
+// Once returns a bound: no cell in span of a commit at or below it appears again after it was cleared. For most shards that is so of all commits, for
+// those with kv.Capabilities.LateCells of what is at or below the safe point.
+func (n *Notifications) Once(ctx context.Context, span kv.Span) (tso.Timestamp, error) {
+	once := tso.MaxTimestamp
+	for {
+		bo := backoff{db: n.db}
+		next, err := n.db.onRange(ctx, &bo, span, func(_ kv.RangeRef, shard kv.Shard, _ kv.Span) error {
+			if !shard.Capabilities().LateCells {
+				return nil
+			}
+			safePoint, err := shard.SetSafePoint(ctx, 0)
+			once = min(once, safePoint)
+			return err
+		})
+		if err != nil || next == nil {
+			return once, err
+		}
+		span.Start = next
+	}
+}
+
 // Drop removes an observer's cells in span, durably. No transaction that is yet to commit may notify it; locks of
 // committed ones are resolved before: see Settle.
 func (n *Notifications) Drop(ctx context.Context, observer uint64, span kv.Span) error {

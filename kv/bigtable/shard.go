@@ -95,7 +95,8 @@ func (s *Shard) Close() {
 
 // Capabilities implements kv.Shard. Bigtable changes one row at a time, so nothing commits in one phase; it computes no
 // timestamps, and remembers neither reads nor waiters.
-func (s *Shard) Capabilities() kv.Capabilities { return kv.Capabilities{} }
+// Secondaries are committed without a condition, again if need be, and their cells with them.
+func (s *Shard) Capabilities() kv.Capabilities { return kv.Capabilities{LateCells: true} }
 
 // theRange is the only range: Bigtable divides and places rows by itself.
 func theRange() kv.RangeDescriptor {

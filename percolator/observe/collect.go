@@ -10,6 +10,7 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/percolator/ack"
+	"github.com/percodb/percodb/tso"
 )
 
 // Collect deletes the acknowledgements of rows that are gone, among the first limit from the key from on (nil: the
@@ -19,14 +20,18 @@ import (
 // An acknowledgement is needed as long as a cell may be read that it covers. So there must be no cell, and its removal
 // must be durable: the logs of the rows' shards are synced after the look, and no shard has restarted since before it. Nor
 // may a cell be yet to come: a change that was seen through the lock of its committed transaction has none before the lock is
-// resolved.
+// resolved, and where cells appear again (percolator.Notifications.Once), the acknowledgement stays until they do not.
 func (o *Observer) Collect(ctx context.Context, db *percolator.DB, limit int, from []byte) (deleted int, next []byte, _ error) {
 	t, err := db.BeginTxn(ctx, percolator.TxnOptions{})
 	if err != nil {
 		return 0, nil, err
 	}
 	defer t.Close()
-	rows, next, err := o.goneRows(ctx, t, limit, from)
+	once, err := o.Cells.Once(ctx, below(o.Rows))
+	if err != nil {
+		return 0, nil, err
+	}
+	rows, next, err := o.goneRows(ctx, t, limit, from, once)
 	if err != nil || len(rows) == 0 {
 		return 0, next, err
 	}
@@ -81,8 +86,8 @@ func (o *Observer) durablyAbsent(ctx context.Context, cells []kv.NotifyCell) (ab
 	return absent, nil
 }
 
-// goneRows reads acknowledgements, and returns the keys of the rows that were gone.
-func (o *Observer) goneRows(ctx context.Context, t *percolator.Txn, limit int, from []byte) (rows []kv.NotifyCell, next []byte, _ error) {
+// goneRows reads acknowledgements, and returns the keys of the rows that were gone as of a snapshot at or below once.
+func (o *Observer) goneRows(ctx context.Context, t *percolator.Txn, limit int, from []byte, once tso.Timestamp) (rows []kv.NotifyCell, next []byte, _ error) {
 	span := below(o.Acks)
 	if bytes.Compare(from, span.Start) > 0 {
 		span.Start = from
@@ -97,7 +102,7 @@ func (o *Observer) goneRows(ctx context.Context, t *percolator.Txn, limit int, f
 		if err != nil {
 			return nil, nil, fmt.Errorf("key %x: %w", it.Key(), err)
 		}
-		if a.Gone {
+		if a.Gone && a.Snapshot <= once {
 			rows = append(rows, kv.NotifyCell{Key: o.rowKey(it.Key())})
 		}
 		next = append(slices.Clone(it.Key()), 0)

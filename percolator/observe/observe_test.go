@@ -347,6 +347,52 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// Goal: where a commit that is executed twice brings a cleared cell back, the acknowledgement is there and nothing is delivered again, until no request
+// of the transaction can be under way. Method: a table, in which the cell of a deletion is written again after it was delivered; then a safe point
+// above it.
+func TestCollectBesideLateCells(t *testing.T) {
+	ctx := t.Context()
+	f := newTable(t, percolator.Options{})
+	deliver := func(want int) {
+		t.Helper()
+		txn := f.begin(percolator.TxnOptions{})
+		c := f.claim(txn, f.pending())
+		if len(c.Changes) != want {
+			t.Fatalf("%+v are delivered, want %d", c.Changes, want)
+		}
+		if err := project(ctx, txn, c); err != nil {
+			t.Fatal(err)
+		}
+		f.commit(txn)
+		if err := c.Clear(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	collect := func(want int) {
+		t.Helper()
+		if n, _, err := f.o.Collect(ctx, f.db, 10, nil); err != nil || n != want {
+			t.Fatalf("collected %d, %v; want %d", n, err, want)
+		}
+	}
+	f.write(1, 5)
+	deliver(1)
+	deleted := f.write(1, -1)
+	deliver(1)
+	collect(0)
+	if err := f.o.Cells.Put(ctx, observerID, [][]byte{rowKey(1)}, deleted, 0); err != nil {
+		t.Fatal(err)
+	}
+	deliver(0)
+	now, err := f.db.Timestamp(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.shard.SetSafePoint(ctx, now); err != nil {
+		t.Fatal(err)
+	}
+	collect(1)
+}
+
 // Goal: the acknowledgement of a deletion that was seen through the lock of its committed transaction is not collected before the
 // deletion has its cell: otherwise that would be delivered again. Method: a shard that resolves no locks until the deletion is delivered.
 func TestCollectWaitsForCellsOfLocks(t *testing.T) {
