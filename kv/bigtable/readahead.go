@@ -198,53 +198,105 @@ func (a *readahead) keep(req *aheadRequest, covered *kv.Span, rows []aheadRow) {
 	s.from, s.to, s.rows, s.ahead, s.readAt = bytes.Clone(covered.Start), covered.End, rows, ahead, time.Now()
 }
 
-// readAhead reads a row with its neighbours, and returns its record.
+// aheadPatience is how long a read waits for the neighbours when its own row is there.
+const aheadPatience = 100 * time.Millisecond
+
+// readAhead reads a row with its neighbours, and returns its record. Neighbours that are late, or whose reading fails, are left out.
 func (s *Shard) readAhead(ctx context.Context, req *aheadRequest) (*record, error) {
-	var rows []aheadRow
 	var own *record
 	var failed error
-	size, more := 0, false
-	opts := kv.ReadOptions{ReadTS: req.ts}
-	err := s.c.readRows(ctx, rowRanges([]kv.Span{req.span}), visibleAt(req.ts, true), widerow.ReadOptions{Limit: int64(req.rows), Reverse: req.reverse}, func(row widerow.Row) bool {
+	p := aheadPage{req: req}
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var patience *time.Timer
+	err := s.c.readRows(reading, rowRanges([]kv.Span{req.span}), aheadFilter(req.ts), widerow.ReadOptions{Limit: int64(req.rows), Reverse: req.reverse}, func(row widerow.Row) bool {
 		r, err := parse(row)
 		if err != nil {
 			failed = err
 			return false
 		}
+		if patience == nil { // It is the read's own row, or one behind it.
+			patience = time.AfterFunc(aheadPatience, cancel)
+		}
+		r.dropNewer(req.ts)
 		if bytes.Equal(r.key, req.key) {
 			own = r
 		}
-		v, err := see(r, &opts)
-		rows = append(rows, aheadRow{key: r.key, value: v.value, unknown: err != nil || v.locked != nil || v.found && v.value == nil})
-		size += len(r.key) + len(v.value)
-		more = len(rows) == req.rows || size >= aheadBytes
-		return !more
+		return p.add(r)
 	})
+	if patience != nil {
+		patience.Stop()
+	}
 	if err == nil {
 		err = failed
 	}
 	if err != nil {
 		s.ahead.keep(req, nil, nil)
-		return nil, err
+		if len(p.rows) > 0 && ctx.Err() == nil {
+			err = nil
+		}
+		return own, err
 	}
-	ahead := len(rows)
+	ahead := len(p.rows)
 	if own != nil {
 		ahead--
 	}
 	s.limit.take(ahead)
 	s.c.metrics.rowsAhead.Add(float64(ahead))
-	covered := req.span
-	switch {
-	case more && req.reverse:
-		covered.Start = rows[len(rows)-1].key
-	case more:
-		covered.End = append(bytes.Clone(rows[len(rows)-1].key), 0)
-	}
+	covered := p.covered()
 	if req.reverse {
-		slices.Reverse(rows)
+		slices.Reverse(p.rows)
 	}
-	s.ahead.keep(req, &covered, rows)
+	s.ahead.keep(req, &covered, p.rows)
 	return own, nil
+}
+
+// aheadFilter is visibleAt, and returns something of every row, also of one that the snapshot does not show: the limit of the request then bounds the rows
+// that Bigtable looks at. An index may have any number of rows that are newer than the snapshot.
+func aheadFilter(ts tso.Timestamp) widerow.Filter {
+	first := func(f widerow.Filter) widerow.Filter { return widerow.ChainFilters(f, widerow.FirstOfRowFilter()) }
+	return widerow.InterleaveFilters(visibleAt(ts, true), first(newerWrites(ts)), first(wholeFamily(familyStatus)), first(wholeFamily(familyNotify)))
+}
+
+// dropNewer drops versions above ts.
+func (r *record) dropNewer(ts tso.Timestamp) {
+	r.versions = slices.DeleteFunc(r.versions, func(v version) bool { return v.commitTS > ts })
+}
+
+// aheadPage is the rows that a request has read.
+type aheadPage struct {
+	req  *aheadRequest
+	rows []aheadRow
+	size int
+	more bool // rows of the span may follow the last
+}
+
+// add takes a row, and reports whether more are to be read. Values that exceed aheadBytes are not kept.
+func (p *aheadPage) add(r *record) bool {
+	v, err := see(r, &kv.ReadOptions{ReadTS: p.req.ts})
+	row := aheadRow{key: r.key, value: v.value, unknown: err != nil || v.locked != nil || v.found && v.value == nil}
+	p.size += len(r.key)
+	for _, d := range r.data {
+		p.size += len(d.value)
+	}
+	if p.size > aheadBytes {
+		row.value, row.unknown = nil, true
+	}
+	p.rows = append(p.rows, row)
+	p.more = len(p.rows) == p.req.rows || p.size >= aheadBytes
+	return !p.more
+}
+
+// covered is the part of the span that was read.
+func (p *aheadPage) covered() kv.Span {
+	covered := p.req.span
+	switch {
+	case p.more && p.req.reverse:
+		covered.Start = p.rows[len(p.rows)-1].key
+	case p.more:
+		covered.End = append(bytes.Clone(p.rows[len(p.rows)-1].key), 0)
+	}
+	return covered
 }
 
 // prefixEnd is the end of the keys that begin with prefix, nil if there is none.

@@ -38,7 +38,7 @@ func (r *tableRouter) shard(ctx context.Context) (*bigtable.Shard, error) {
 		table = &brokenTable{Table: table, w: w}
 	}
 	s, err := bigtable.NewShard(ctx, bigtable.NewClient(table, tableRequestTimeout), bigtable.ShardOptions{
-		Oracle: w.brokenOracle(oracleConn{r.p}), WaitGraph: w.waits,
+		Oracle: w.brokenOracle(oracleConn{r.p}), WaitGraph: w.waits, PrefixLen: func(key []byte) int { return min(2, len(key)) },
 	})
 	if err != nil {
 		return nil, err
