@@ -141,7 +141,7 @@ type coordinator struct {
 func (n *Node) runCoordinator(ctx context.Context, client *bigtable.Client, oracle *coordinatedOracle, who bigtable.Candidate) error {
 	listener, err := net.Listen("tcp", n.opts.RPCListen)
 	if err != nil {
-		return &server.ListenError{Addr: n.opts.RPCListen, Err: err}
+		return &server.ListenError{Flag: "--rpc-listen", Addr: n.opts.RPCListen, Err: err}
 	}
 	n.rpcAddr = listener.Addr()
 	who.Addr = cmp.Or(n.opts.RPCAdvertise, listener.Addr().String())

@@ -351,7 +351,7 @@ func (n *Node) join(ctx context.Context, conns *connections, answers func(contex
 func (n *Node) listenRPC() (net.Listener, error) {
 	listener, err := net.Listen("tcp", n.opts.RPCListen)
 	if err != nil {
-		return nil, &server.ListenError{Addr: n.opts.RPCListen, Err: err}
+		return nil, &server.ListenError{Flag: "--rpc-listen", Addr: n.opts.RPCListen, Err: err}
 	}
 	n.rpcAddr = listener.Addr()
 	return listener, nil

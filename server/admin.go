@@ -48,7 +48,7 @@ type AdminOptions struct {
 func NewAdmin(opts AdminOptions) (*Admin, error) {
 	listener, err := net.Listen("tcp", opts.Listen)
 	if err != nil {
-		return nil, &ListenError{Addr: opts.Listen, Err: err}
+		return nil, &ListenError{Flag: "--admin-listen", Addr: opts.Listen, Err: err}
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(opts.Registry, promhttp.HandlerOpts{}))

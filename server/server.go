@@ -71,15 +71,16 @@ type client struct {
 	done    chan struct{} // closed when the session has ended
 }
 
-// ListenError: listening on the address failed.
+// ListenError: listening on the address, which the flag gave, failed.
 type ListenError struct {
+	Flag string
 	Addr string
 	Err  error
 }
 
 func (e *ListenError) Error() string {
 	if errors.Is(e.Err, syscall.EADDRINUSE) {
-		return fmt.Sprintf("%s is in use by another process; stop it, or give --listen another port", e.Addr)
+		return fmt.Sprintf("%s is in use by another process; stop it, or give %s another port", e.Addr, e.Flag)
 	}
 	return fmt.Sprintf("cannot listen on %s: %v", e.Addr, e.Err)
 }
@@ -91,7 +92,7 @@ func New(opts Options) (*Server, error) {
 	config := net.ListenConfig{KeepAlive: pgwire.DefaultKeepAlive}
 	listener, err := config.Listen(context.Background(), "tcp", opts.Listen)
 	if err != nil {
-		return nil, &ListenError{Addr: opts.Listen, Err: err}
+		return nil, &ListenError{Flag: "--listen", Addr: opts.Listen, Err: err}
 	}
 	s := &Server{opts: opts, log: opts.Logger, tcp: listener}
 	if opts.SocketDir != "" {

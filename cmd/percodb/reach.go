@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 
 	"github.com/spf13/pflag"
 
@@ -36,6 +37,9 @@ func (f *startFlags) checkReach(opts *node.Options) error {
 	if opts.Bigtable != nil && opts.RPCAdvertise == "" && isUnspecified(opts.RPCListen) {
 		return fmt.Errorf("--rpc-listen %s is no address that other processes reach this one by: give --rpc-advertise HOST:PORT", opts.RPCListen)
 	}
+	if err := checkAdvertised(opts.RPCAdvertise); err != nil {
+		return err
+	}
 	if (opts.Role != node.RoleAll || opts.Bigtable != nil) && opts.ClusterTLS == (tlsfiles.Files{}) {
 		for _, a := range []address{{"--rpc-listen", opts.RPCListen}, {"--rpc-advertise", opts.RPCAdvertise}, {"--join", opts.Join}} {
 			if a.addr != "" && !isLoopback(a.addr) {
@@ -47,6 +51,18 @@ func (f *startFlags) checkReach(opts *node.Options) error {
 	if opts.AdminTLS && opts.ClusterTLS == (tlsfiles.Files{}) && f.tlsCert == "" {
 		return fmt.Errorf("--admin-listen %s can be reached from other machines, and without a certificate it cannot keep them out: "+
 			"give --tls-cert and --tls-key (or those of a cluster), or listen on 127.0.0.1", opts.AdminListen)
+	}
+	return nil
+}
+
+// checkAdvertised refuses what other processes could not connect with.
+func checkAdvertised(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if n, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil || n == 0 || host == "" || isUnspecified(addr) {
+		return fmt.Errorf("--rpc-advertise %s is no address that other processes reach this one by: use HOST:PORT", addr)
 	}
 	return nil
 }

@@ -60,6 +60,12 @@ func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
 		{"a table on all addresses with a name", func(f *startFlags) {
 			f.engine, f.rpcListen, f.rpcAdvertise, f.clusterTLS = table, ":7000", "10.1.2.3:7000", files
 		}, ""},
+		{"a table by no address", func(f *startFlags) { f.engine, f.rpcAdvertise = table, "nonsense" }, "--rpc-advertise nonsense is no address"},
+		{"a table by an address without a host", func(f *startFlags) { f.engine, f.rpcAdvertise = table, ":7000" }, "is no address"},
+		{"a table by an address with port 0", func(f *startFlags) { f.engine, f.rpcAdvertise = table, "127.0.0.1:0" }, "is no address"},
+		{"a store by all addresses", func(f *startFlags) {
+			f.role, f.join, f.rpcAdvertise, f.clusterTLS = "kv", "127.0.0.1:7000", "0.0.0.0:7001", files
+		}, "is no address"},
 		{"a certificate without a key", func(f *startFlags) { f.role, f.clusterTLS.Cert = "tso", "a.crt" }, "are given together"},
 	} {
 		f := defaults
