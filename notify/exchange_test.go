@@ -243,9 +243,9 @@ func TestFormerMembers(t *testing.T) {
 		close(dealing)
 		expect([]uint64{1}, []uint64{2, 3})
 		third.Leave()
-		time.Sleep(DefaultReturn - 1) // It may return.
+		time.Sleep(DefaultReturn - time.Nanosecond) // It may return.
 		expect([]uint64{1}, []uint64{2, 3})
-		time.Sleep(1) // No longer.
+		time.Sleep(time.Nanosecond) // No longer.
 		expect([]uint64{1, 3}, []uint64{2})
 	})
 }

@@ -54,13 +54,14 @@ type Result struct {
 // The parts of a run.
 const (
 	PartRequests  = "requests"
+	PartBrokerage = "brokerage"
 	PartFigure8   = "figure8"
 	PartProcesses = "processes"
 	PartOutage    = "outage"
 )
 
 // Parts are all parts, in their order.
-var Parts = []string{PartRequests, PartFigure8, PartProcesses, PartOutage}
+var Parts = []string{PartRequests, PartBrokerage, PartFigure8, PartProcesses, PartOutage}
 
 // Run measures.
 func Run(ctx context.Context, o Options) (*Result, error) {
@@ -73,6 +74,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}{
 		{PartRequests, func(ctx context.Context, d *deployment) (err error) {
 			res.Requests, err = o.requests(ctx, d)
+			return err
+		}, 2},
+		{PartBrokerage, func(ctx context.Context, d *deployment) error {
+			all, err := o.brokerage(ctx, d)
+			res.Requests = append(res.Requests, all...)
 			return err
 		}, 2},
 		{PartFigure8, func(ctx context.Context, d *deployment) (err error) { res.Figure8, err = o.figure8(ctx, d); return err }, 0},

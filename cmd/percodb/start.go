@@ -118,7 +118,7 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 	flags.Int64Var(&f.cacheMB, "cache-mb", 0, "size of the block cache in MiB, a part of --memory (default or 0: a quarter of it, 64 to 2048)")
 	flags.BoolVar(&f.acceptClockStep, "accept-clock-step", false, "start although the clock is more than a day above the data's last timestamps: the server was stopped for so long, and the clock is right (roles all and tso)")
 	flags.Uint64Var(&f.timestampsAbove, "timestamps-above", 0, "start the oracle above this timestamp, which a store has named that found the oracle behind its data (role tso)")
-	flags.DurationVar(&f.gcLife, "gc-life", 0, "how long history is kept for AS OF SYSTEM TIME, unless ALTER SYSTEM SET percodb.gc_life has said so (roles all and tso; default 10m)")
+	flags.DurationVar(&f.gcLife, "gc-life", 0, "how long history is kept for AS OF SYSTEM TIME, unless ALTER SYSTEM SET percodb.gc_life has said so (roles all and tso, and engine bigtable; default 10m)")
 	flags.DurationVar(&f.gcInterval, "gc-interval", 0, "time between two rounds of garbage collection (roles all and tso; default 1m)")
 	flags.DurationVar(&f.gcLease, "gc-lease", 0, "how long a SQL process's word about its oldest transaction holds, the same in all processes (default 15s)")
 	for _, name := range []string{"gc-interval", "gc-lease"} { // there is no reason to change them but tests
