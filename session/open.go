@@ -126,7 +126,7 @@ func (x *statementRunner) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 	*rt = executor.Runtime{
 		Resolver: x.tx.resolver, Role: x.tx.acting.current, Env: x.env, Inputs: inputs, RowIDs: x.deps.Catalog,
 		System: x.view, Triggers: &x.commands.procedural, EagerUnique: x.tx.phase.shared() && !x.last || x.tx.pessimistic || x.tx.pipeline.shared(),
-		ActAs: x.tx.acting.lend, GroupSize: x.deps.GroupSize, PageHint: x.deps.PageHint, Scratch: &x.scratch, Logger: x.log, Hop: x.hop,
+		ActAs: x.actAs, GroupSize: x.deps.GroupSize, PageHint: x.deps.PageHint, Scratch: &x.scratch, Logger: x.log, Hop: x.hop,
 		Parallel: parallelism(x.plans.settings), Deferred: x.tx.deferred, Replica: x.plans.settings.Replica,
 	}
 	if x.tx.latest {

@@ -146,6 +146,7 @@ type statementRunner struct {
 	warnings *warnings
 	commands *commands
 	audit    *auditor
+	actAs    func(role uint32) (leave func()) // of executor.Runtime; made once, since a method value is an allocation
 	scratch  executor.Scratch
 	hop      uint8     // of the session's changes; see executor.Runtime
 	last     bool      // the transaction is an optimistic one that ends with the plan that runs: its commit checks unique keys

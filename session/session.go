@@ -327,7 +327,7 @@ func (s *Session) connect(ctx context.Context) {
 	s.queries = functionQueries{plans: &s.plans, runner: &s.runner, warnings: &s.warnings}
 	s.runner = statementRunner{
 		deps: deps, log: s.log, tx: tx, plans: &s.plans, portals: &s.portals, env: env, view: &s.view, warnings: &s.warnings,
-		commands: &s.commands, audit: &s.audit,
+		commands: &s.commands, audit: &s.audit, actAs: s.acting.lend,
 	}
 	s.pipelines = pipelines{tx: tx, portals: &s.portals, runner: &s.runner, env: env}
 	s.commands = commands{
