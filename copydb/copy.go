@@ -47,6 +47,8 @@ type Options struct {
 	// Restart drops what an unfinished copy has made, and begins anew.
 	Restart  bool
 	Progress loading.Progress
+	// Done, if any, is called once the target has all, before it forgets the copy: who kills the copy earlier, and executes it again, is told then.
+	Done func(*Report)
 }
 
 const (
@@ -68,14 +70,15 @@ type TableReport struct {
 
 // Report is what a copy has done.
 type Report struct {
-	Begun   bool // the target has the state of the copy, from which it can be continued
-	Resumed bool
-	Tables  []TableReport
-	Objects int
-	LeftOut []Refusal
-	Copied  int64 // rows of this run
-	Again   int   // tables that had changed since an earlier run
-	Total   time.Duration
+	Begun    bool // the target has the state of the copy, from which it can be continued
+	Resumed  bool
+	Complete bool // the target has all
+	Tables   []TableReport
+	Objects  int
+	LeftOut  []Refusal
+	Copied   int64 // rows of this run
+	Again    int   // tables that had changed since an earlier run
+	Total    time.Duration
 }
 
 // copier is one run.
@@ -104,8 +107,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	c := &copier{o: o, from: &side{name: "source", url: o.From}, to: &side{name: "target", url: o.To}}
 	err := c.run(ctx)
-	c.close(context.WithoutCancel(ctx), err)
 	c.report.Total = time.Since(begun)
+	if err == nil {
+		c.report.Complete = true
+		if o.Done != nil {
+			o.Done(&c.report)
+		}
+		err = c.to.wrap(closeState(ctx, c.conn))
+	}
+	c.close(context.WithoutCancel(ctx), err)
 	return &c.report, err
 }
 
@@ -145,7 +155,7 @@ func (c *copier) run(ctx context.Context) error {
 		return err
 	}
 	c.report.Objects = len(schema.before) + len(schema.after)
-	return c.to.wrap(closeState(ctx, c.conn))
+	return nil
 }
 
 // close closes the connections. A copy that has failed before the first row leaves nothing in the target.

@@ -299,12 +299,47 @@ func killUntilCopied(t *testing.T, binary string, from, to *database, change boo
 			<-ended
 			kills++
 		}
+		if strings.Contains(output.String(), "are the same on both servers") {
+			return kills // The copy was killed after it had said that it is complete.
+		}
 		if change {
 			from.exec(t, fmt.Sprintf(`UPDATE "Depot".part SET weight = %d WHERE id = %d`, kills, 100+kills))
 			from.exec(t, fmt.Sprintf(`DELETE FROM "Depot".pair WHERE a = %d`, kills))
 			from.exec(t, `INSERT INTO "Depot".heap VALUES (77, 'new')`)
 		}
 	}
+}
+
+// Goal: who kills a copy at its end learns of its end: either that copy has said that it is complete, or the same command says so. Method: a copy
+// whose context ends as soon as it is complete; the same copy again.
+func TestKilledAtTheEnd(t *testing.T) {
+	server := startPercodb(t)
+	from, to := newDatabase(t, server, "end_source"), newDatabase(t, server, "end_target")
+	from.exec(t, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT g, g FROM generate_series(1, 100) g")
+	told := 0
+	run := func(interrupt bool) (*Report, error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		return Run(ctx, Options{From: from.url, To: to.url, Done: func(r *Report) {
+			told++
+			if !r.Complete || len(r.Tables) != 1 || r.Tables[0].Rows != 100 {
+				t.Errorf("%+v", r)
+			}
+			if interrupt {
+				cancel()
+			}
+		}})
+	}
+	if r, err := run(true); err == nil || !r.Complete {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := run(false); err != nil || !r.Resumed || r.Copied != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if told != 2 {
+		t.Errorf("told %d times", told)
+	}
+	mustEqual(t, from.contents(t), to.contents(t))
 }
 
 // Goal: what cannot be copied is said before any row is, with the object and what to do; the target stays empty. Method: targets and sources in

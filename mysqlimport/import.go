@@ -55,6 +55,8 @@ type Options struct {
 	TimeZone string // of TIMESTAMP if the dump does not set one; "": UTC
 	Restart  bool   // drops the tables of unfinished imports first
 	Progress loading.Progress
+	// Done, if any, is called once all is loaded, before the server forgets the import: who kills it earlier, and executes it again, is told then.
+	Done func(*Report)
 }
 
 func (o *Options) zone() string {
@@ -138,11 +140,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err == nil {
 		err = i.finish(ctx)
 	}
-	if err == nil {
-		err = i.state.close(ctx, i.conn)
-	}
 	report.Total = time.Since(began)
 	report.fill(i)
+	if err == nil {
+		report.Complete = true
+		if o.Done != nil {
+			o.Done(report)
+		}
+		err = i.state.close(ctx, i.conn)
+	}
 	return report, err
 }
 

@@ -213,6 +213,31 @@ func TestRefusedRows(t *testing.T) {
 	}
 }
 
+// Goal: who interrupts an import at its end learns of its end: either that import has said that it is complete, or the same command says so.
+// Method: an import whose context ends as soon as it is complete; the same import again.
+func TestInterruptAtTheEnd(t *testing.T) {
+	s := startServer(t)
+	dir := write(t, map[string]string{"x.sql": "USE d; CREATE TABLE t (a int, KEY (a));\nINSERT INTO t VALUES (1),(2);\n"})
+	ctx, cancel := context.WithCancel(t.Context())
+	told := 0
+	o := Options{Paths: []string{dir}, URL: s.url, Done: func(r *Report) {
+		told++
+		if !r.Complete || len(r.Tables) != 1 || r.Tables[0].Rows != 2 {
+			t.Errorf("%+v", r)
+		}
+		cancel()
+	}}
+	if r, err := Run(ctx, o); err == nil || !r.Complete {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := Run(t.Context(), o); err != nil || !r.Resumed || r.Loaded != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if got := s.query(t, "SELECT count(*) FROM d.t"); told != 2 || got != "2\n" {
+		t.Errorf("told %d times, %s rows", told, got)
+	}
+}
+
 // stopAt is a Progress that ends the import after a number of bytes.
 type stopAt struct {
 	rest atomic.Int64

@@ -23,16 +23,17 @@ type TableReport struct {
 
 // Report is the result of an import.
 type Report struct {
-	Tables  []TableReport
-	LeftOut []mysql.LeftOut
-	Notices []string
-	Zeros   map[string]int64 // zero dates that were replaced in this run, by column
-	Refused int              // statements after the rows that the server refused
-	Resumed bool
-	Loaded  int64 // rows of this run; earlier runs have loaded the others
-	Bytes   int64 // of the files
-	Rows    time.Duration
-	Total   time.Duration
+	Tables   []TableReport
+	LeftOut  []mysql.LeftOut
+	Notices  []string
+	Zeros    map[string]int64 // zero dates that were replaced in this run, by column
+	Refused  int              // statements after the rows that the server refused
+	Resumed  bool
+	Complete bool  // all is loaded
+	Loaded   int64 // rows of this run; earlier runs have loaded the others
+	Bytes    int64 // of the files
+	Rows     time.Duration
+	Total    time.Duration
 
 	kept int // bytes of statements
 }

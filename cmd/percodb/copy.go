@@ -32,12 +32,15 @@ pg_dumpall --roles-only prints the first, and GRANT gives the others.`,
 			}
 			bar := newLoadBar()
 			o.Progress = bar
-			report, err := copydb.Run(cmd.Context(), o)
-			bar.end()
-			if err != nil {
-				return copyError(cmd.Context().Err() != nil, report.Begun, err)
+			o.Done = func(r *copydb.Report) {
+				bar.end()
+				printCopy(cmd, r)
 			}
-			printCopy(cmd, report)
+			report, err := copydb.Run(cmd.Context(), o)
+			if err != nil {
+				bar.end()
+				return copyError(cmd.Context().Err() != nil, report, err)
+			}
 			return nil
 		},
 	}
@@ -77,12 +80,15 @@ func printCopy(cmd *cobra.Command, r *copydb.Report) {
 }
 
 // copyError says how a copy that has begun, and failed, is resumed.
-func copyError(interrupted, begun bool, err error) error {
+func copyError(interrupted bool, r *copydb.Report, err error) error {
+	if r.Complete {
+		return fmt.Errorf("%w\nThe copy is complete, but its state is left: DROP SCHEMA percodb_copy CASCADE in the target removes it", err)
+	}
 	if interrupted {
 		err = errors.New("interrupted")
 	}
 	var side *copydb.SideError
-	if begun && (interrupted || errors.As(err, &side)) {
+	if r.Begun && (interrupted || errors.As(err, &side)) {
 		return fmt.Errorf("%w\nThe copy is not complete: the same command continues where this one ended", err)
 	}
 	return err

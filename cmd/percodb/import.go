@@ -55,12 +55,15 @@ left out, with the statements to run later. docs/mysql.md has the mapping.`,
 			}
 			bar := newLoadBar()
 			o.Progress = bar
+			o.Done = func(r *mysqlimport.Report) {
+				bar.end()
+				printImport(cmd, r, verbose)
+			}
 			report, err := mysqlimport.Run(cmd.Context(), o)
-			bar.end()
 			if err != nil {
+				bar.end()
 				return importError(cmd.Context().Err() != nil, report, err)
 			}
-			printImport(cmd, report, verbose)
 			if report.Refused > 0 {
 				return fmt.Errorf("all rows are imported, but the server refused %s after them, which the list above shows", plural.Count(report.Refused, "statement"))
 			}
@@ -121,6 +124,9 @@ func (e *importFailure) Unwrap() error { return e.err }
 func importError(interrupted bool, r *mysqlimport.Report, err error) error {
 	if r == nil {
 		return err
+	}
+	if r.Complete {
+		return &importFailure{err: err, state: "The import is complete, but its state is left: DROP SCHEMA percodb_import CASCADE removes it."}
 	}
 	var rows int64
 	for _, t := range r.Tables {
