@@ -131,6 +131,7 @@ func (a *lockRequests) sendSome(ctx context.Context, bo *backoff, shard kv.Shard
 	for len(req.Keys) > 0 {
 		req.LeaseMillis = uint64(db.opts.LockTTL.Milliseconds())
 		req.Wait, req.TTLMillis = a.wait(), a.t.openMillis()+req.LeaseMillis
+		a.t.snap.requests.lock(len(req.Keys))
 		resp, err := shard.AcquireLocks(ctx, req)
 		if err == nil {
 			a.note(req.Keys, &resp)

@@ -26,6 +26,7 @@ func (t *Txn) Get(ctx context.Context, key []byte) ([]byte, error) {
 	}
 	desc, shard, err := t.db.router.Locate(ctx, key)
 	if err == nil {
+		t.snap.requests.read(1)
 		var value []byte
 		if value, err = shard.Get(ctx, desc.Ref(), key, t.snap.readOptions()); err == nil {
 			return value, nil
@@ -44,6 +45,7 @@ func (s *snapshot) retryGet(ctx context.Context, key []byte, err error) ([]byte,
 		}
 		var value []byte
 		err = s.db.onKey(ctx, key, func(ref kv.RangeRef, shard kv.Shard) (err error) {
+			s.requests.read(1)
 			value, err = shard.Get(ctx, ref, key, s.readOptions())
 			return err
 		})
@@ -188,6 +190,7 @@ type batchFetch struct {
 
 // send reads from one shard.
 func (f *batchFetch) send(ctx context.Context, _ *backoff, p *part[[]byte]) error {
+	f.s.requests.read(len(p.items))
 	resp, err := p.shard.BatchGet(ctx, &kv.BatchGetRequest{Ranges: p.refs, Keys: p.items, ReadOptions: f.s.readOptions()})
 	if err != nil {
 		return err

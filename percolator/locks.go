@@ -421,7 +421,7 @@ func (t *Txn) moveTo(ts tso.Timestamp) {
 	t.buf.noteMove(t.snap.readTS)
 	if t.opts.Isolation == ReadCommitted {
 		// Iterators of earlier statements go on reading at theirs.
-		t.snap = &snapshot{db: t.db, readTS: ts}
+		t.snap = &snapshot{db: t.db, readTS: ts, requests: t.snap.requests}
 		return
 	}
 	t.snap.move(ts)

@@ -192,6 +192,7 @@ func (s *scan) fetchPage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.snap.requests.page(resp)
 	if s.page != resp {
 		s.ahead.spare = s.page // all of its rows have been returned
 	}
@@ -232,6 +233,7 @@ func (s *scan) ask(ctx context.Context) (*kv.ScanResponse, error) {
 		return nil, err
 	}
 	s.req.Reuse = s.page // all of its rows have been returned
+	s.snap.requests.scan()
 	resp, err := shard.Scan(ctx, &s.req)
 	if err != nil {
 		s.t.db.forgetRoute(err, s.req.Ranges...)

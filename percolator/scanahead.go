@@ -34,6 +34,7 @@ func (s *scan) readAhead(caller context.Context) {
 	a := &pageAhead{req: s.req, cancel: cancel, ready: make(chan struct{})}
 	a.req.Reuse = s.ahead.spare
 	s.ahead.spare, s.ahead.next = nil, a
+	s.snap.requests.scan()
 	go func() {
 		defer close(a.ready)
 		a.bug = panicOf(func() { a.page, a.err = shard.Scan(ctx, &a.req) })

@@ -15,6 +15,8 @@ type snapshot struct {
 	// to be read through. Valid for this timestamp only.
 	bypass   []tso.Timestamp
 	resolved []kv.CommittedTxn
+
+	requests *Requests // nil: nobody counts them
 }
 
 // move makes it the snapshot at ts, without known outcomes.

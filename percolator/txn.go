@@ -237,7 +237,7 @@ func (t *Txn) Aside(f func(r Reader) error) error {
 // AsideAt is Aside for reads as of ts, which must be no older than the snapshot, with the transaction's own writes.
 func (t *Txn) AsideAt(ts tso.Timestamp, f func(r Reader) error) error {
 	snap := t.snap
-	t.snap = &snapshot{db: t.db, readTS: ts}
+	t.snap = &snapshot{db: t.db, readTS: ts, requests: snap.requests}
 	defer func() { t.snap = snap }()
 	return t.Aside(f)
 }

@@ -142,7 +142,7 @@ func (t *Txn) Beside() Reader {
 		return nil
 	}
 	beside := &Txn{db: t.db, startTS: t.startTS, opts: TxnOptions{ReadOnly: true}}
-	beside.firstSnap = snapshot{db: t.db, readTS: t.snap.readTS, bypass: slices.Clone(t.snap.bypass), resolved: slices.Clone(t.snap.resolved)}
+	beside.firstSnap = snapshot{db: t.db, readTS: t.snap.readTS, bypass: slices.Clone(t.snap.bypass), resolved: slices.Clone(t.snap.resolved), requests: t.snap.requests}
 	beside.snap = &beside.firstSnap
 	return beside
 }

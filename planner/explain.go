@@ -28,6 +28,8 @@ type ExplainOptions struct {
 	Literals []sql.Literal
 	// NoCosts leaves the estimates out.
 	NoCosts bool
+	// NoTimes leaves out how long the nodes took.
+	NoTimes bool
 	// Actual returns the measurements of a node; nil without ANALYZE, false for a node that never ran.
 	Actual func(Node) (Actual, bool)
 	// Parallel is what the session permits. EXPLAIN ANALYZE, which measures every operator, runs without workers.
@@ -119,7 +121,11 @@ func (x *explainer) line(n Node) string {
 	if !ran {
 		return s + "  (never executed)"
 	}
-	s += fmt.Sprintf("  (actual rows=%d loops=%d time=%.3f ms)", a.Rows, a.Loops, float64(a.Time)/1e6)
+	s += fmt.Sprintf("  (actual rows=%d loops=%d", a.Rows, a.Loops)
+	if !x.opts.NoTimes {
+		s += fmt.Sprintf(" time=%.3f ms", float64(a.Time)/1e6)
+	}
+	s += ")"
 	if a.Note != "" {
 		s += "  " + a.Note
 	}

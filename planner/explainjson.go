@@ -12,12 +12,9 @@ import (
 	"github.com/percodb/percodb/catalog"
 )
 
-// ExplainTimes are what EXPLAIN ANALYZE adds to a plan in JSON.
-type ExplainTimes struct{ Planning, Execution time.Duration }
-
 // ExplainJSON is Explain in the form of PostgreSQL's EXPLAIN (FORMAT JSON): the same members for estimates and measurements, with percodb's names of
-// nodes, and their arguments in Detail. times is nil without ANALYZE.
-func ExplainJSON(p *Plan, opts ExplainOptions, times *ExplainTimes) (string, error) {
+// nodes, and their arguments in Detail.
+func ExplainJSON(p *Plan, opts ExplainOptions, sum *ExplainSummary) (string, error) {
 	x := newExplainer(opts)
 	root := x.node(p.Root, "")
 	for i, c := range p.CTEs {
@@ -36,9 +33,12 @@ func ExplainJSON(p *Plan, opts ExplainOptions, times *ExplainTimes) (string, err
 		n.Subplan = fmt.Sprintf("subquery %d", sub.ID+1)
 		root.Plans = append(root.Plans, n)
 	}
-	out := explainedPlan{Plan: root}
-	if times != nil {
-		out.Planning, out.Execution = millis(times.Planning), millis(times.Execution)
+	out := explainedPlan{Plan: root, ExplainRequests: sum.Requests}
+	if sum.Planning > 0 {
+		out.Planning = millis(sum.Planning)
+	}
+	if sum.Execution > 0 {
+		out.Execution = millis(sum.Execution)
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -52,9 +52,10 @@ func ExplainJSON(p *Plan, opts ExplainOptions, times *ExplainTimes) (string, err
 
 // explainedPlan is a plan in JSON, in PostgreSQL's order of members.
 type explainedPlan struct {
-	Plan      *explainedNode `json:"Plan"`
-	Planning  json.Number    `json:"Planning Time,omitempty"`
-	Execution json.Number    `json:"Execution Time,omitempty"`
+	Plan *explainedNode `json:"Plan"`
+	*ExplainRequests
+	Planning  json.Number `json:"Planning Time,omitempty"`
+	Execution json.Number `json:"Execution Time,omitempty"`
 }
 
 type explainedNode struct {
@@ -94,7 +95,10 @@ func (x *explainer) node(n Node, relation string) *explainedNode {
 		out.Note = "not shown: row security"
 	default:
 		a, _ := x.opts.Actual(n)
-		out.Time, out.Actual, out.Loops = millis(a.Time), decimal(float64(a.Rows), 0), decimal(float64(a.Loops), 0)
+		out.Actual, out.Loops = decimal(float64(a.Rows), 0), decimal(float64(a.Loops), 0)
+		if !x.opts.NoTimes {
+			out.Time = millis(a.Time)
+		}
 		out.Note = a.Note
 	}
 	for i, c := range x.children(n) {

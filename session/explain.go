@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/session/settings"
@@ -40,18 +41,20 @@ func (c *explainCommands) run(ctx context.Context, n *ast.Explain, q request) er
 		return err
 	}
 	planning := time.Since(began)
-	opts := planner.ExplainOptions{Literals: literals, Format: &c.settings.Format, NoCosts: n.NoCosts}
-	var times *planner.ExplainTimes
+	opts := planner.ExplainOptions{Literals: literals, Format: &c.settings.Format, NoCosts: n.NoCosts, NoTimes: n.NoTiming}
+	var sum planner.ExplainSummary
 	if n.Analyze {
-		times = &planner.ExplainTimes{Planning: planning}
-		opts.Actual, times.Execution, err = c.analyze(ctx, target, literals, params)
+		opts.Actual, err = c.analyze(ctx, n, target, &run{literals: literals, params: params}, &sum)
 	} else {
 		opts.Parallel, opts.Values = parallelism(c.settings), c.values(ctx, target, literals, params)
 	}
 	if err != nil {
 		return err
 	}
-	lines, err := explainLines(n, target.Plan, opts, times)
+	if n.Summary {
+		sum.Planning = planning
+	}
+	lines, err := explainLines(n, target.Plan, opts, &sum)
 	if err != nil {
 		return err
 	}
@@ -71,19 +74,13 @@ func explainColumns(n *ast.Explain) []Column {
 	return cols
 }
 
-// explainLines returns the rows of EXPLAIN; times is nil without ANALYZE.
-func explainLines(n *ast.Explain, p *planner.Plan, opts planner.ExplainOptions, times *planner.ExplainTimes) ([]string, error) {
+// explainLines returns the rows of EXPLAIN.
+func explainLines(n *ast.Explain, p *planner.Plan, opts planner.ExplainOptions, sum *planner.ExplainSummary) ([]string, error) {
 	if n.Format == "json" {
-		text, err := planner.ExplainJSON(p, opts, times)
+		text, err := planner.ExplainJSON(p, opts, sum)
 		return []string{text}, err
 	}
-	lines := planner.Explain(p, opts)
-	if times != nil {
-		lines = append(lines,
-			fmt.Sprintf("Planning Time: %.3f ms", times.Planning.Seconds()*1e3),
-			fmt.Sprintf("Execution Time: %.3f ms", times.Execution.Seconds()*1e3))
-	}
-	return lines, nil
+	return append(planner.Explain(p, opts), sum.Lines()...), nil
 }
 
 // values has the values of the literals and parameters of a statement; nil if some cannot be computed.
@@ -120,20 +117,32 @@ func (c *explainCommands) target(ctx context.Context, n *ast.Explain) (*cachedPl
 	return plan, st.Literals, nil, err
 }
 
-// analyze runs a plan and returns what was measured of its nodes, and the time that it took.
+// analyze runs a plan and returns what was measured of its nodes. It adds to sum what the statement asks for.
 func (c *explainCommands) analyze(
-	ctx context.Context, plan *cachedPlan, literals []sql.Literal, params types.Row,
-) (actual func(planner.Node) (planner.Actual, bool), took time.Duration, _ error) {
+	ctx context.Context, n *ast.Explain, plan *cachedPlan, e *run, sum *planner.ExplainSummary,
+) (actual func(planner.Node) (planner.Actual, bool), _ error) {
 	runner, analysis, err := executor.NewAnalyzedRunner(plan.Plan)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	began := time.Now()
-	e := &run{plan: &cachedPlan{Plan: plan.Plan, version: plan.version, idle: runner}, literals: literals, params: params}
-	if _, err := c.runner.executePlan(ctx, e, &rowCollector{discard: true}); err != nil {
-		return nil, 0, err
+	e.plan = &cachedPlan{Plan: plan.Plan, version: plan.version, idle: runner}
+	if n.Buffers {
+		e.requests = &percolator.Requests{}
 	}
-	took = time.Since(began)
+	if _, err := c.runner.executePlan(ctx, e, &rowCollector{discard: true}); err != nil {
+		return nil, err
+	}
+	if n.Summary {
+		sum.Execution = time.Since(began)
+	}
+	if r := e.requests; r != nil {
+		c.plans.tx.txn.CountRequests(nil)
+		sum.Requests = &planner.ExplainRequests{
+			Reads: r.Reads.Load(), ReadKeys: r.ReadKeys.Load(), Scans: r.Scans.Load(), ScanRows: r.ScanRows.Load(),
+			Locks: r.Locks.Load(), LockedKeys: r.LockedKeys.Load(),
+		}
+	}
 	return func(node planner.Node) (planner.Actual, bool) {
 		stats, ok := analysis.Node(node)
 		actual := planner.Actual{Rows: stats.Rows, Loops: stats.Loops, Time: stats.Time}
@@ -141,5 +150,5 @@ func (c *explainCommands) analyze(
 			actual.Note = fmt.Sprintf("(spilled %d kB)", stats.TempBytes>>10)
 		}
 		return actual, ok
-	}, took, nil
+	}, nil
 }

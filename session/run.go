@@ -80,11 +80,12 @@ type run struct {
 	ends      bool // a CALL within a procedure that may end transactions
 	latest    bool // it may read the latest value without a snapshot: no other statement follows
 
-	maxRows   int  // rows of this pull, 0 for all, keepRows for none
-	suspended bool // the last pull ended at maxRows
-	executed  bool // but for the commit
-	completed bool // the client has been sent the tag
-	tag       Tag  // of the last pull
+	maxRows   int                  // rows of this pull, 0 for all, keepRows for none
+	suspended bool                 // the last pull ended at maxRows
+	requests  *percolator.Requests // nil: nobody counts them
+	executed  bool                 // but for the commit
+	completed bool                 // the client has been sent the tag
+	tag       Tag                  // of the last pull
 
 	wait              changesWait
 	locks             bool  // it takes locks before it writes
@@ -320,6 +321,9 @@ func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) 
 	x.warnings.to = w
 	if err := x.open(ctx, r); err != nil {
 		return err
+	}
+	if r.requests != nil {
+		x.tx.txn.CountRequests(r.requests)
 	}
 	if r.locks = !r.plan.ReadOnly && x.tx.txn.Pessimistic(); r.locks && r.restarts == 0 {
 		r.start, r.pending, r.delivered = x.tx.txn.Savepoint(), x.tx.pending.mark(), x.tx.markDelivered()

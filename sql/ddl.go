@@ -1,7 +1,6 @@
 package sql
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/percodb/percodb/sql/ast"
@@ -526,9 +525,6 @@ func (p *parser) boolOption(pos ast.Pos, name, value string) bool {
 		return true
 	case "false", "off", "0":
 		return false
-	}
-	if n, err := strconv.ParseFloat(value, 64); err == nil {
-		return n != 0
 	}
 	p.later(pgerror.New(pgerror.SyntaxError, "%s requires a Boolean value", name).At(int(pos)))
 	return false

@@ -127,6 +127,7 @@ func (p *parser) explain(pos ast.Pos) ast.Statement {
 	} else {
 		if st.Analyze = p.acceptWord(kw.Analyze) || p.acceptWord(kw.Analyse); st.Analyze {
 			st.Options = append(st.Options, ast.StorageOption{Name: "analyze"})
+			st.Summary = true
 		}
 		if st.Verbose = p.acceptWord(kw.Verbose); st.Verbose {
 			st.Options = append(st.Options, ast.StorageOption{Name: "verbose"})
@@ -164,6 +165,8 @@ var explainFormats = []string{"text", "xml", "json", "yaml"}
 
 // explainOptions reads (option [value], …).
 func (p *parser) explainOptions(st *ast.Explain) {
+	var timing, summary *bool
+	var wal bool
 	p.expect('(')
 	for first := true; first || p.accept(','); first = false {
 		pos := p.here()
@@ -181,12 +184,33 @@ func (p *parser) explainOptions(st *ast.Explain) {
 			}
 		case "costs":
 			st.NoCosts = !p.boolOption(pos, name, value)
-		case "buffers", "timing", "summary", "settings", "wal":
+		case "buffers":
+			st.Buffers = p.boolOption(pos, name, value)
+		case "timing":
+			timing = new(p.boolOption(pos, name, value))
+		case "summary":
+			summary = new(p.boolOption(pos, name, value))
+		case "wal":
+			wal = p.boolOption(pos, name, value)
+		case "settings":
+			p.boolOption(pos, name, value)
 		default:
 			p.later(pgerror.New(pgerror.SyntaxError, `unrecognized EXPLAIN option "%s"`, name).At(int(pos)))
 		}
 	}
 	p.expect(')')
+	for _, o := range []struct {
+		name string
+		set  bool
+	}{{"WAL", wal}, {"TIMING", timing != nil && *timing}} {
+		if o.set && !st.Analyze {
+			p.later(pgerror.New(pgerror.InvalidParameterValue, "EXPLAIN option %s requires ANALYZE", o.name))
+		}
+	}
+	st.NoTiming, st.Summary = timing != nil && !*timing, st.Analyze
+	if summary != nil {
+		st.Summary = *summary
+	}
 }
 
 // utilityOption reads an option's name and value.

@@ -555,6 +555,9 @@ type (
 		Pos
 		Analyze, Verbose bool
 		NoCosts          bool
+		NoTiming         bool            // of the nodes
+		Summary          bool            // the times of planning and execution
+		Buffers          bool            // the requests to the stores
 		Format           string          // "text", "json" …; "": none is given
 		Options          []StorageOption // all, as written
 		Statement        Statement
