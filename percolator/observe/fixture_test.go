@@ -205,6 +205,31 @@ func (f *fixture) claim(txn *percolator.Txn, cells []kv.NotifyCell) *Claim {
 	return c
 }
 
+// deliver handles the changes of cells, which must be want in number, and clears the cells.
+func (f *fixture) deliver(cells []kv.NotifyCell, want int) {
+	f.t.Helper()
+	txn := f.begin(percolator.TxnOptions{})
+	c := f.claim(txn, cells)
+	if len(c.Changes) != want {
+		f.t.Fatalf("%+v are delivered, want %d", c.Changes, want)
+	}
+	if err := project(f.t.Context(), txn, c); err != nil {
+		f.t.Fatal(err)
+	}
+	f.commit(txn)
+	if err := c.Clear(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// collect removes the acknowledgements that are not needed any more, which must be want in number.
+func (f *fixture) collect(want int) {
+	f.t.Helper()
+	if n, next, err := f.o.Collect(f.t.Context(), f.db, 10, nil); err != nil || next != nil || n != want {
+		f.t.Fatalf("collected %d, next %q, %v; want %d", n, next, err, want)
+	}
+}
+
 // claim is Observer.Claim as the first thing that a statement does.
 func claim(ctx context.Context, o *Observer, txn *percolator.Txn, cells []kv.NotifyCell) (*Claim, error) {
 	for {

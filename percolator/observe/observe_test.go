@@ -316,22 +316,15 @@ func TestCollect(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.commit(deleting)
-	collect := func(want int) {
-		t.Helper()
-		n, next, err := f.o.Collect(ctx, f.db, 10, nil)
-		if err != nil || next != nil || n != want {
-			t.Fatalf("collected %d, next %q, %v; want %d", n, next, err, want)
-		}
-	}
-	collect(0) // the cell is there
+	f.collect(0) // the cell is there
 	if err := c.Clear(ctx); err != nil {
 		t.Fatal(err)
 	}
 	f.shard.restarting.Store(true) // the removal of the cell may have been lost
-	collect(0)
+	f.collect(0)
 	f.shard.restarting.Store(false)
-	collect(1)
-	collect(0)
+	f.collect(1)
+	f.collect(0)
 
 	late := f.begin(modes["pessimistic"])
 	if c := f.claim(late, old); len(c.Changes) != 0 {
@@ -353,36 +346,15 @@ func TestCollect(t *testing.T) {
 func TestCollectBesideLateCells(t *testing.T) {
 	ctx := t.Context()
 	f := newTable(t, percolator.Options{})
-	deliver := func(want int) {
-		t.Helper()
-		txn := f.begin(percolator.TxnOptions{})
-		c := f.claim(txn, f.pending())
-		if len(c.Changes) != want {
-			t.Fatalf("%+v are delivered, want %d", c.Changes, want)
-		}
-		if err := project(ctx, txn, c); err != nil {
-			t.Fatal(err)
-		}
-		f.commit(txn)
-		if err := c.Clear(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	collect := func(want int) {
-		t.Helper()
-		if n, _, err := f.o.Collect(ctx, f.db, 10, nil); err != nil || n != want {
-			t.Fatalf("collected %d, %v; want %d", n, err, want)
-		}
-	}
 	f.write(1, 5)
-	deliver(1)
+	f.deliver(f.pending(), 1)
 	deleted := f.write(1, -1)
-	deliver(1)
-	collect(0)
+	f.deliver(f.pending(), 1)
+	f.collect(0)
 	if err := f.o.Cells.Put(ctx, observerID, [][]byte{rowKey(1)}, deleted, 0); err != nil {
 		t.Fatal(err)
 	}
-	deliver(0)
+	f.deliver(f.pending(), 0)
 	now, err := f.db.Timestamp(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -390,47 +362,25 @@ func TestCollectBesideLateCells(t *testing.T) {
 	if _, err := f.shard.SetSafePoint(ctx, now); err != nil {
 		t.Fatal(err)
 	}
-	collect(1)
+	f.collect(1)
 }
 
 // Goal: the acknowledgement of a deletion that was seen through the lock of its committed transaction is not collected before the
 // deletion has its cell: otherwise that would be delivered again. Method: a shard that resolves no locks until the deletion is delivered.
 func TestCollectWaitsForCellsOfLocks(t *testing.T) {
-	ctx := t.Context()
 	f := newFixture(t, percolator.Options{})
-	deliver := func(cells []kv.NotifyCell, want int) {
-		t.Helper()
-		txn := f.begin(percolator.TxnOptions{})
-		c := f.claim(txn, cells)
-		if len(c.Changes) != want {
-			t.Fatalf("%+v are delivered, want %d", c.Changes, want)
-		}
-		if err := project(ctx, txn, c); err != nil {
-			t.Fatal(err)
-		}
-		f.commit(txn)
-		if err := c.Clear(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	collect := func(want int) {
-		t.Helper()
-		if n, _, err := f.o.Collect(ctx, f.db, 10, nil); err != nil || n != want {
-			t.Fatalf("collected %d, %v; want %d", n, err, want)
-		}
-	}
 	f.write(1, 5)
-	deliver(f.pending(), 1)
+	f.deliver(f.pending(), 1)
 	f.shard.holding.Store(true)
 	deleted := f.deleteLocked(1)
 	if cells := f.pending(); len(cells) != 0 {
 		t.Fatalf("the cell is there: %+v", cells)
 	}
-	deliver([]kv.NotifyCell{{Key: rowKey(1), Latest: deleted}}, 1)
+	f.deliver([]kv.NotifyCell{{Key: rowKey(1), Latest: deleted}}, 1)
 	f.shard.holding.Store(false)
-	collect(0)
-	deliver(f.pending(), 0)
-	collect(1)
+	f.collect(0)
+	f.deliver(f.pending(), 0)
+	f.collect(1)
 }
 
 // Goal: the newest change in the snapshot and the hop are reported; a change after the snapshot is left for later, also
