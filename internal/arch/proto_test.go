@@ -29,24 +29,22 @@ const (
 	needsOnePhase = "needs one-phase commit"
 	needsStore    = "is about a store's memory, log or layout"
 	needsShards   = "needs several shards"
-	atTheShard    = "is a transcript of a store's requests; the shard's are in the conformance suite"
 	overSQL       = "is tested in SQL or by rounds of collection, over a store"
 )
 
 // notOverTables lists, by id, the scenarios that no test runs over a table of kv/bigtable.
 var notOverTables = map[string]string{
 	"T-DUP-1": needsAsync, "T-DUP-2": needsAsync, "T-DUP-3": needsOnePhase, "T-DUP-4": needsOnePhase, "T-DUP-5": needsAsync,
-	"T-RB-1": atTheShard, "T-RB-2": atTheShard, "T-RB-3": needsStore, "T-RB-4": atTheShard, "T-RB-5": atTheShard, "T-RB-6": atTheShard,
-	"T-ASY-1": needsAsync, "T-ASY-2": needsAsync, "T-ASY-3": needsAsync, "T-ASY-4": needsAsync, "T-ASY-5": needsAsync, "T-ASY-6": needsAsync, "T-ASY-7": atTheShard,
-	"T-ASY-8": atTheShard, "T-ASY-10": needsStore, "T-ASY-12": needsAsync,
+	"T-RB-3":  needsStore,
+	"T-ASY-1": needsAsync, "T-ASY-2": needsAsync, "T-ASY-3": needsAsync, "T-ASY-4": needsAsync, "T-ASY-5": needsAsync, "T-ASY-6": needsAsync,
+	"T-ASY-10": needsStore, "T-ASY-12": needsAsync,
 	"T-1PC-1": needsOnePhase, "T-1PC-2": needsOnePhase, "T-1PC-3": needsOnePhase,
 	"T-DUR-1": needsStore, "T-DUR-2": needsStore, "T-DUR-3": needsStore,
-	"T-PUSH-1": atTheShard, "T-PUSH-2": needsStore, "T-PUSH-3": needsStore,
-	"T-PES-1": atTheShard, "T-PES-2": atTheShard, "T-PES-4": atTheShard, "T-PES-6": atTheShard, "T-PES-7": atTheShard,
-	"T-UND-2": needsShards, "T-CMP-3": needsOnePhase, "T-LCK-1": atTheShard,
+	"T-PUSH-2": needsStore, "T-PUSH-3": needsStore,
+	"T-UND-2": needsShards, "T-CMP-3": needsOnePhase,
 	"T-SPL-1": needsShards, "T-SPL-2": needsShards, "T-GC-1": needsStore, "T-GC-2": needsStore, "T-GC-3": overSQL, "T-GC-4": needsShards,
 	"T-OBS-6": overSQL, "T-OBS-8": overSQL, "T-OBS-9": overSQL,
-	"T-ORD-1": needsStore, "T-ORD-2": atTheShard, "T-SCH-1": needsAsync, "T-LAY-1": needsStore, "T-LAY-2": needsStore, "T-LAY-3": needsStore, "T-LAY-4": needsStore,
+	"T-ORD-1": needsStore, "T-SCH-1": needsAsync, "T-LAY-1": needsStore, "T-LAY-2": needsStore, "T-LAY-3": needsStore, "T-LAY-4": needsStore,
 }
 
 // overTable are the functions by which a test runs over a table of kv/bigtable, beside stores.

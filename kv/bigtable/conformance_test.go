@@ -51,12 +51,19 @@ func (e *emulated) open(t testing.TB) {
 
 // TestConformance runs the suite against Bigtable's emulator.
 func TestConformance(t *testing.T) {
-	kvtest.Run(t, func(t testing.TB, oracle tso.Oracle) *kvtest.Engine {
-		e := newEmulated(t, oracle)
-		return &kvtest.Engine{
-			Router:  e,
-			Restart: func(t testing.TB) { e.shard.Close(); e.open(t) },
-			Close:   func() { e.shard.Close() },
-		}
-	})
+	kvtest.Run(t, openEmulated)
+}
+
+// Goal: the scenarios of the protocol end correctly over Bigtable's emulator, too. Method: the transcripts that kv/kvtest runs over a table in memory.
+func TestTranscripts(t *testing.T) {
+	kvtest.RunTranscripts(t, "../kvtest/testdata/proto", openEmulated)
+}
+
+func openEmulated(t testing.TB, oracle tso.Oracle) *kvtest.Engine {
+	e := newEmulated(t, oracle)
+	return &kvtest.Engine{
+		Router:  e,
+		Restart: func(t testing.TB) { e.shard.Close(); e.open(t) },
+		Close:   func() { e.shard.Close() },
+	}
 }

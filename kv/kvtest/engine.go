@@ -25,7 +25,7 @@ func (e *env) collect(ts tso.Timestamp) (all kv.CollectGarbageResponse) {
 	for !all.Done {
 		res, err := shard.CollectGarbage(e.ctx, &kv.CollectGarbageRequest{SafePoint: ts, Budget: time.Second})
 		e.must(err)
-		all.Done, all.Keys, all.Versions = res.Done, all.Keys+res.Keys, all.Versions+res.Versions
+		all.Done, all.Keys, all.Versions, all.Statuses = res.Done, all.Keys+res.Keys, all.Versions+res.Versions, all.Statuses+res.Statuses
 	}
 	return all
 }

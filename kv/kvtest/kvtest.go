@@ -9,6 +9,9 @@
 // not state are skipped. When all have run, Run fails unless every method of the interfaces was called and every
 // error in provoked was seen.
 //
+// Scenarios of the protocol are transcripts of requests and answers in testdata/proto, which RunTranscripts executes against
+// an engine in the same ways.
+//
 // A duplicate and a late duplicate are the same request: requests carry no sequence numbers. Failures of the medium
 // (*kv.UnavailableError, *kv.DiskFullError, *kv.CorruptionError) are not provoked here.
 package kvtest
@@ -33,6 +36,8 @@ type Engine struct {
 	Split func(ctx context.Context, key []byte) error
 	// Restart ends the engine and starts it again with what was durable. The Router stays valid. nil: it cannot.
 	Restart func(t testing.TB)
+	// Careless has the changes that do requests made whatever is in their way, as by an engine that has forgotten to look. nil: it cannot.
+	Careless func(do func())
 	// Close ends the shard, so that its requests fail.
 	Close func()
 }
@@ -96,6 +101,8 @@ func (e *env) has(need string) bool {
 		return e.engine.Split != nil
 	case "Restart":
 		return e.engine.Restart != nil
+	case "Careless":
+		return e.engine.Careless != nil
 	case "Network": // unverifiable timestamps from another process are rejected
 		return !e.caps.ExactlyOnce
 	}

@@ -43,7 +43,7 @@ type Options struct {
 	WaitGraph waitgraph.Graph
 	// Clock is a monotonic clock, of which differences count; the process's by default.
 	Clock func() time.Duration
-	// PackLocks is how many locks a transaction has before more of them are packed (lockpack.go): 32,768 by default; below 0, none.
+	// PackLocks is how many locks a transaction has before more of them are packed (lockpack.go): 32,768 by default; below 0, all are that may be.
 	PackLocks int
 	// LockBound is the first lock bound, 0 for none; see SetLockBound.
 	LockBound tso.Timestamp

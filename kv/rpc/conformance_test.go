@@ -18,24 +18,31 @@ import (
 
 // TestConformance runs the suite against a store on the other end of a connection, found through the directory.
 func TestConformance(t *testing.T) {
-	kvtest.Run(t, func(t testing.TB, oracle tso.Oracle) *kvtest.Engine {
-		r := &remoteStore{oracle: oracle, fs: storage.NewMemFS(), addr: "127.0.0.1:0"}
-		r.openDirectory(t)
-		r.open(t)
-		t.Cleanup(func() { r.close() })
-		router, err := kv.NewRouter(kv.RouterOptions{Directory: r.dir, Dial: func(_ context.Context, info kv.ShardInfo) (kv.Shard, error) {
-			return NewShard(r.connect(info.Addr), info.ID, ClientOptions{}), nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &kvtest.Engine{
-			Router:  router,
-			Split:   func(ctx context.Context, key []byte) error { return r.store.ForceSplit(ctx, key) },
-			Restart: func(t testing.TB) { r.close(); r.open(t); r.await(t) },
-			Close:   func() { r.store.Close() },
-		}
-	})
+	kvtest.Run(t, openRemote)
+}
+
+// Goal: the scenarios of the protocol end correctly over gRPC, too. Method: the transcripts that kv/kvtest runs over a store in this process.
+func TestTranscripts(t *testing.T) {
+	kvtest.RunTranscripts(t, "../kvtest/testdata/proto", openRemote)
+}
+
+func openRemote(t testing.TB, oracle tso.Oracle) *kvtest.Engine {
+	r := &remoteStore{oracle: oracle, fs: storage.NewMemFS(), addr: "127.0.0.1:0"}
+	r.openDirectory(t)
+	r.open(t)
+	t.Cleanup(func() { r.close() })
+	router, err := kv.NewRouter(kv.RouterOptions{Directory: r.dir, Dial: func(_ context.Context, info kv.ShardInfo) (kv.Shard, error) {
+		return NewShard(r.connect(info.Addr), info.ID, ClientOptions{}), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &kvtest.Engine{
+		Router:  router,
+		Split:   func(ctx context.Context, key []byte) error { return r.store.ForceSplit(ctx, key) },
+		Restart: func(t testing.TB) { r.close(); r.open(t); r.await(t) },
+		Close:   func() { r.store.Close() },
+	}
 }
 
 // remoteStore is a store behind a gRPC server, and a directory that knows it.
