@@ -104,30 +104,34 @@ func eachAtOnce(n int, f func(i int) error) error {
 	return g.Wait()
 }
 
-// checkAll decides about the mutations that leave no lock, by one read of their rows, and records their uses in one request: references of many
-// rows by foreign keys.
+// checkAll decides about the mutations that leave no lock, by one read of their rows: references of many rows by foreign keys. Their uses are
+// recorded before, in one request. No change of a row can do both, and in this order one of two transactions sees the other: whoever has lost an
+// exclusive lock, and prewrites the row all the same, finds the use, or was there before and is found by the read.
 func (p *prewriting) checkAll(ctx context.Context, checks []int) error {
 	keys := make([][]byte, len(checks))
+	var used []string
 	for i, of := range checks {
-		keys[i] = p.req.Mutations[of].Key
+		m := &p.req.Mutations[of]
+		if keys[i] = m.Key; m.Op == mvcc.OpCheckShared {
+			used = append(used, rowKey(m.Key))
+		}
+	}
+	if err := p.recordUses(ctx, used); err != nil {
+		return err
 	}
 	views, err := p.s.gather(ctx, p.req.StartTS, keys)
 	if err != nil {
 		return err
 	}
-	var used []string
 	for i, v := range views {
-		m := &p.req.Mutations[checks[i]]
 		if err := v.recordsGone(p.req.StartTS); err != nil {
 			return err
 		}
-		if verdict, err := mvcc.DecidePrewrite(p.req, m, &v.Records); err != nil {
+		if verdict, err := mvcc.DecidePrewrite(p.req, &p.req.Mutations[checks[i]], &v.Records); err != nil {
 			p.refuse(verdict, err)
-		} else if m.Op == mvcc.OpCheckShared {
-			used = append(used, rowKey(m.Key))
 		}
 	}
-	return p.recordUses(ctx, used)
+	return nil
 }
 
 // one locks a key, or records why it is refused.
