@@ -118,7 +118,7 @@ type pointRead struct {
 
 // readPoint reads a row as of a snapshot.
 func (s *Shard) readPoint(ctx context.Context, key []byte, ts tso.Timestamp) (*pointRead, error) {
-	p := &pointRead{key: key, ts: ts}
+	p := &pointRead{key: bytes.Clone(key), ts: ts} // A request that is shared lasts longer than a caller that leaves.
 	if err := s.reads.do(ctx, p); err != nil {
 		return nil, err
 	}

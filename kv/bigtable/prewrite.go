@@ -77,10 +77,11 @@ func (p *prewriting) run(ctx context.Context) (kv.PrewriteResponse, error) {
 		err = p.refused
 	}
 	if err != nil {
+		undo := p.undoing()
 		if ctx.Err() != nil { // Its caller does not wait.
-			go p.undo(ctx)
+			go undo(ctx)
 		} else {
-			p.undo(ctx)
+			undo(ctx)
 		}
 		return kv.PrewriteResponse{}, err
 	}
@@ -272,37 +273,44 @@ func (p *prewriting) recordUses(ctx context.Context, rows []string) error {
 	return p.s.c.bulk(ctx, rows, changes)
 }
 
-// undo unlocks what a request that has failed has locked. What cannot be unlocked expires, as after a crash.
-func (p *prewriting) undo(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-	defer cancel()
-	_ = eachAtOnce(len(p.done), func(i int) error {
-		if d := &p.done[i]; d.placed != nil {
-			return p.undoOne(ctx, &p.req.Mutations[i], d)
+// undoing returns what unlocks what a request that has failed has locked. It keeps nothing of the request. What cannot be unlocked expires, as after a
+// crash.
+func (p *prewriting) undoing() func(ctx context.Context) {
+	var keys [][]byte
+	var done []prewritten
+	for i := range p.done {
+		if p.done[i].placed != nil {
+			keys, done = append(keys, bytes.Clone(p.req.Mutations[i].Key)), append(done, p.done[i])
 		}
-		return nil
-	})
+	}
+	s := p.s
+	return func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+		defer cancel()
+		_ = eachAtOnce(len(done), func(i int) error { return s.undoPrewrite(ctx, keys[i], &done[i]) })
+	}
 }
 
 // undoTimeout bounds the undoing of a request.
 const undoTimeout = 5 * time.Second
 
-func (p *prewriting) undoOne(ctx context.Context, m *mvcc.Mutation, d *prewritten) error {
-	p.s.memo.forget(p.req.StartTS, m.Key)
+func (s *Shard) undoPrewrite(ctx context.Context, key []byte, d *prewritten) error {
+	startTS := d.placed.lock.StartTS
+	s.memo.forget(startTS, key)
 	for placed := d.placed; ; {
 		change := widerow.NewMutation()
 		change.DeleteCellsInColumn(familyLock, placed.column)
-		change.DeleteCellsInColumn(familyData, inverted(p.req.StartTS))
+		change.DeleteCellsInColumn(familyData, inverted(startTS))
 		if d.before != nil {
 			change.Set(familyLock, d.before.column, d.before.value)
 		}
-		undone, err := p.s.c.onlyIf(ctx, rowKey(m.Key), lockIs(placed.column, placed.value), change)
+		undone, err := s.c.onlyIf(ctx, rowKey(key), lockIs(placed.column, placed.value), change)
 		if err != nil || undone {
-			p.s.wakeup.wake(m.Key)
+			s.wakeup.wake(key)
 			return err
 		}
-		v, err := p.s.look(ctx, p.req.StartTS, m.Key) // it was pushed, or resolved
-		if err != nil || !v.OwnLock(p.req.StartTS) {
+		v, err := s.look(ctx, startTS, key) // it was pushed, or resolved
+		if err != nil || !v.OwnLock(startTS) {
 			return err
 		}
 		placed = v.own

@@ -308,6 +308,7 @@ func (w *wakeups) arrive(key []byte, startTS tso.Timestamp) (leave func()) {
 		}
 		if len(left) == 0 {
 			delete(w.waiters, string(key))
+			delete(w.waiting, string(key))
 		} else {
 			w.waiters[string(key)] = left
 		}
