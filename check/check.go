@@ -42,14 +42,23 @@ type Source struct {
 	Env      *builtin.Env      // evaluates the expressions of indexes and constraints
 }
 
-// Run checks a database, and calls report with each finding; an error of report ends it.
-// progress, if given, is called every few thousand rows and entries with the relation and their number.
-func Run(ctx context.Context, of Source, report func(Finding) error, progress func(relation string, rows int64)) (Summary, error) {
+// Report receives what a check has to say.
+type Report struct {
+	// Finding is called with each finding; its error ends the check.
+	Finding func(Finding) error
+	// Note, if given, is called with what may be as its user wants it.
+	Note func(Finding)
+	// Progress, if given, is called every few thousand rows and entries with the relation and their number.
+	Progress func(relation string, rows int64)
+}
+
+// Run checks a database.
+func Run(ctx context.Context, of Source, to Report) (Summary, error) {
 	all, err := of.Resolver.Relations(ctx)
 	if err != nil {
 		return Summary{}, err
 	}
-	k := &checker{txn: of.Txn, resolver: of.Resolver, report: report, progress: progress, env: of.Env}
+	k := &checker{txn: of.Txn, resolver: of.Resolver, Report: to, env: of.Env}
 	for _, t := range all {
 		if err := k.descriptor(ctx, t); err != nil {
 			return k.sum, err
@@ -71,16 +80,15 @@ func Run(ctx context.Context, of Source, report func(Finding) error, progress fu
 type checker struct {
 	txn      percolator.Reader
 	resolver catalog.Resolver
-	report   func(Finding) error
-	progress func(relation string, rows int64)
-	sum      Summary
-	env      *builtin.Env
+	Report
+	sum Summary
+	env *builtin.Env
 }
 
 // seen reports progress every few thousand rows or entries.
 func (k *checker) seen(t *catalog.TableDescriptor, n int64) {
-	if k.progress != nil && n%4096 == 1 {
-		k.progress(t.Schema+"."+t.Name, k.sum.Rows+k.sum.Entries)
+	if k.Progress != nil && n%4096 == 1 {
+		k.Progress(t.Schema+"."+t.Name, k.sum.Rows+k.sum.Entries)
 	}
 }
 
@@ -91,7 +99,14 @@ func (k *checker) found(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor,
 	if ix != nil {
 		f.Index = indexName(ix)
 	}
-	return k.report(f)
+	return k.Finding(f)
+}
+
+// note says what may be as its user wants it.
+func (k *checker) note(t *catalog.TableDescriptor, format string, args ...any) {
+	if k.Note != nil {
+		k.Note(Finding{Relation: t.Schema + "." + t.Name, Problem: fmt.Sprintf(format, args...)})
+	}
 }
 
 func indexName(ix *catalog.IndexDescriptor) string {
@@ -181,22 +196,4 @@ func allIndexes(t *catalog.TableDescriptor) []*catalog.IndexDescriptor {
 		all = append(all, &t.Indexes[i])
 	}
 	return all
-}
-
-// sequence checks that a sequence's value lies within its bounds.
-func (k *checker) sequence(ctx context.Context, t *catalog.TableDescriptor) error {
-	q := t.Sequence
-	if q.Increment == 0 || q.Min > q.Max || q.Start < q.Min || q.Start > q.Max {
-		if err := k.found(t, nil, nil, "options contradict each other: start %d, increment %d, min %d, max %d", q.Start, q.Increment, q.Min, q.Max); err != nil {
-			return err
-		}
-	}
-	last, _, err := catalog.StoredSequenceValue(ctx, k.txn, t)
-	if err != nil {
-		return k.found(t, nil, nil, "value cannot be read: %v", err)
-	}
-	if last < q.Min || last > q.Max {
-		return k.found(t, nil, nil, "value %d is outside of %d … %d", last, q.Min, q.Max)
-	}
-	return nil
 }

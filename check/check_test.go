@@ -140,7 +140,7 @@ func (f *fixture) problems() (string, Summary) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	sum, err := Run(context.Background(), Source{resolver, txn, &builtin.Env{}}, func(p Finding) error {
+	sum, err := Run(context.Background(), Source{resolver, txn, &builtin.Env{}}, Report{Finding: func(p Finding) error {
 		problem, _, _ := strings.Cut(p.Problem, ": ")
 		lines = append(lines, p.Relation+" "+p.Index+" "+strings.Map(func(r rune) rune {
 			if r >= '0' && r <= '9' {
@@ -149,7 +149,7 @@ func (f *fixture) problems() (string, Summary) {
 			return r
 		}, problem))
 		return nil
-	}, nil)
+	}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestBadDescriptorsAreFound(t *testing.T) {
 	if strings.Contains(got, "fine") {
 		t.Error(got)
 	}
-	k := &checker{resolver: mustAt(t, f), report: func(p Finding) error { got += p.String() + "\n"; return nil }}
+	k := &checker{resolver: mustAt(t, f), Report: Report{Finding: func(p Finding) error { got += p.String() + "\n"; return nil }}}
 	got = ""
 	if err := k.descriptor(context.Background(), bad); err != nil {
 		t.Fatal(err)

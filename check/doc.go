@@ -6,7 +6,8 @@
 //	rows        ── decode; are in the partition of their bound; satisfy NOT NULL and CHECK constraints, of domains, too; generated columns
 //	               are what their expressions give; each row has its entry in every index, and the parents of its foreign keys exist
 //	entries     ── decode; each points at a row, and is the entry of that row
-//	sequences   ── lie within their bounds
+//	sequences   ── lie within their bounds; noted if they have not passed what their columns have
+//	guards      ── have no values
 //	keys        ── belong to a relation, to the temporary one of a session, or to what waits for garbage collection
 //
 // It reports every difference as a Finding and continues; only a failed read ends it. It changes nothing and blocks no

@@ -43,7 +43,16 @@ func (k *checker) table(ctx context.Context, t *catalog.TableDescriptor) error {
 	if err := tc.bindLateKeys(ctx); err != nil {
 		return err
 	}
+	if err := tc.bindSequences(ctx); err != nil {
+		return err
+	}
 	if err := tc.rows(ctx); err != nil {
+		return err
+	}
+	if err := tc.behind(ctx); err != nil {
+		return err
+	}
+	if err := tc.guards(ctx); err != nil {
 		return err
 	}
 	for i := range t.Indexes {
@@ -61,6 +70,16 @@ func (k *checker) table(ctx context.Context, t *catalog.TableDescriptor) error {
 	return nil
 }
 
+// guards checks that the keys which are locked in place of others have no values.
+func (c *tableChecker) guards(ctx context.Context) error {
+	start, end := rowenc.GuardSpan(c.t.ID)
+	key, err := firstKey(ctx, kv.Span{Start: start, End: end}, c.txn)
+	if key == nil || err != nil {
+		return err
+	}
+	return c.found(c.t, nil, key, "the guard of a key has a value")
+}
+
 // tableChecker checks one table.
 type tableChecker struct {
 	*checker
@@ -73,6 +92,7 @@ type tableChecker struct {
 	wanted []wantedEntry
 	keys   []*keyChecker
 	late   []*lateChecker
+	drawn  []drawn
 }
 
 type wantedEntry struct {
@@ -131,6 +151,7 @@ func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row
 	if err := c.meets(key, row); err != nil {
 		return err
 	}
+	c.draws(row)
 	c.begin(row)
 	if err := c.parents(ctx, key, row); err != nil {
 		return err

@@ -414,10 +414,10 @@ func (s *server) verify() string {
 	}
 	env := &builtin.Env{TextSearch: func() builtin.TextSearch { return resolver.TextSearch() }}
 	var out strings.Builder
-	_, err = check.Run(ctx, check.Source{Resolver: resolver, Txn: txn, Env: env}, func(f check.Finding) error {
+	_, err = check.Run(ctx, check.Source{Resolver: resolver, Txn: txn, Env: env}, check.Report{Finding: func(f check.Finding) error {
 		out.WriteString("FINDING " + f.String() + "\n")
 		return nil
-	}, nil)
+	}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -293,7 +293,7 @@ func checkDatabase(ctx context.Context, deps session.Deps, of string, r server.C
 		return check.Summary{}, err
 	}
 	defer c.Close()
-	return c.Run(findings(ctx, of, r), r.Progress)
+	return c.Run(check.Report{Finding: findings(ctx, of, r), Note: func(f check.Finding) { r.Note(of + f.String()) }, Progress: r.Progress})
 }
 
 // findings passes findings on to a report.

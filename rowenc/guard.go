@@ -19,6 +19,9 @@ func AppendGuard(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDescri
 	return append(dst, key[IndexPrefixLen(key):]...)
 }
 
+// GuardSpan returns the span of all guards of a table's keys.
+func GuardSpan(tableID uint64) (start, end []byte) { return IndexSpan(tableID, guardIndex) }
+
 // nameGuard is NameKey for a guard.
 func nameGuard(t *catalog.TableDescriptor, guard []byte) (*KeyName, error) {
 	oid, columns, err := takeID(guard[IndexPrefixLen(guard):])

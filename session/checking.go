@@ -57,11 +57,11 @@ func (c *Checking) Source() check.Source {
 }
 
 // Run verifies the database (check.Run).
-func (c *Checking) Run(report func(check.Finding) error, progress func(relation string, rows int64)) (sum check.Summary, err error) {
+func (c *Checking) Run(to check.Report) (sum check.Summary, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = ReportPanic(c.s.log, p)
 		}
 	}()
-	return check.Run(c.s.env.Ctx, c.Source(), report, progress)
+	return check.Run(c.s.env.Ctx, c.Source(), to)
 }

@@ -72,9 +72,32 @@ func (r *record) contradictions(now tso.Timestamp) (all []string) {
 		}
 		committed[v.startTS] = v.commitTS
 	}
+	locked := map[tso.Timestamp]tso.Timestamp{} // as committed, of transactions that have changed nothing
+	for _, st := range r.statuses {
+		switch {
+		case st.commitTS > now:
+			add("a lock was committed at %d, which is in the future", st.commitTS)
+		case mvcc.IsUse(st.startTS): // It states no outcome.
+			continue
+		case st.commitTS <= st.startTS:
+			add("a lock of transaction %d is committed at %d", st.startTS, st.commitTS)
+		}
+		if other := max(committed[st.startTS], locked[st.startTS]); other != 0 {
+			add("transaction %d is committed at %d and at %d", st.startTS, st.commitTS, other)
+		}
+		locked[st.startTS] = st.commitTS
+	}
 	for _, startTS := range r.rolled {
-		if at := committed[startTS]; at != 0 {
+		if at := max(committed[startTS], locked[startTS]); at != 0 {
 			add("transaction %d is rolled back, and committed at %d", startTS, at)
+		}
+		if startTS > now {
+			add("transaction %d, which has not begun, is rolled back", startTS)
+		}
+	}
+	for _, ts := range r.fences {
+		if ts > now {
+			add("records up to %d are collected, which is in the future", ts)
 		}
 	}
 	exclusive := 0
