@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
@@ -275,6 +276,8 @@ type UnavailableError struct {
 	Err     error
 	NotSent bool
 	Quota   bool // it was reached, and a quota is used up
+	// Tried is how long the request was without an answer; 0: not known.
+	Tried time.Duration
 }
 
 func (e *UnavailableError) Error() string {

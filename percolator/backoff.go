@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
 )
 
 // backoffClass is a reason to wait before trying again. Each class grows on its own.
@@ -37,7 +39,8 @@ type backoff struct {
 	attempts [backoffClasses]int
 	// patient: an outcome depends on the answer, so unreachable nodes get the whole budget.
 	patient bool
-	// unreachable is when a node first did not answer, of failures that follow each other; lastFailure the last.
+	// unreachable is when the first request was sent that a node did not answer, of failures that follow each other; lastFailure is
+	// the last of them.
 	unreachable, lastFailure time.Time
 }
 
@@ -88,11 +91,15 @@ func (b *backoff) next(ctx context.Context, class backoffClass, cause error) (ti
 	unreachable := class == backoffRPC || class == backoffOracle
 	budget := b.db.opts.UnreachableBudget
 	if unreachable {
-		if b.unreachable.IsZero() || now.Sub(b.lastFailure) > budget {
-			b.unreachable = now
+		tried, repeated := triedFor(cause)
+		begun := now.Add(-tried)
+		if b.unreachable.IsZero() || begun.Sub(b.lastFailure) > budget {
+			b.unreachable = begun
+		} else {
+			repeated = true
 		}
 		b.lastFailure = now
-		if !b.patient && now.Sub(b.unreachable) >= budget {
+		if !b.patient && repeated && now.Sub(b.unreachable) >= budget {
 			return 0, fmt.Errorf("gave up after %v: %w", budget, cause)
 		}
 	}
@@ -105,12 +112,24 @@ func (b *backoff) next(ctx context.Context, class backoffClass, cause error) (ti
 	pause := min(bounds.first<<min(n, 20), bounds.most)
 	pause = pause/2 + b.db.opts.Jitter(pause/2+1)
 	if unreachable && !b.patient {
-		pause = min(pause, budget-now.Sub(b.unreachable)) // The last attempt is at the end of the budget.
+		pause = max(0, min(pause, budget-now.Sub(b.unreachable))) // The last attempt is at the end of the budget.
 	}
 	if now.Add(pause).After(b.deadline) {
 		return 0, fmt.Errorf("gave up after %v: %w", b.db.opts.RetryBudget, cause)
 	}
 	return pause, nil
+}
+
+// triedFor returns how long a request was without an answer before it failed, and whether it was sent more than once.
+func triedFor(err error) (tried time.Duration, repeated bool) {
+	_, typed := errkind.Find(err)
+	switch e := typed.(type) {
+	case *kv.UnavailableError:
+		return e.Tried, false
+	case *tso.UnavailableError:
+		return e.Tried, e.Tried > 0
+	}
+	return 0, false
 }
 
 // waitForLock waits until a live transaction's lock has been removed or changed, or for the duration of wait. If the

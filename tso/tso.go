@@ -78,7 +78,11 @@ var ErrClosed = errkind.New(errkind.OracleClosed, "tso: closed")
 
 // UnavailableError: no timestamp could be issued, because the oracle could not be reached or could not save its window.
 // The request may be repeated.
-type UnavailableError struct{ Err error }
+type UnavailableError struct {
+	Err error
+	// Tried is how long the request has been repeated; 0: it was sent once.
+	Tried time.Duration
+}
 
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("timestamp oracle unavailable: %v", e.Err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"cloud.google.com/go/bigtable"
@@ -13,10 +12,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"github.com/percodb/percodb/internal/errkind"
-	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/bigtable/widerow"
 )
 
@@ -53,7 +52,14 @@ func (o Options) withDefaults() Options {
 
 // clientOptions are those of Google's client library: addresses, credentials, and the counting of requests.
 func (o *Options) clientOptions(m *requestMetrics) []option.ClientOption {
-	opts := []option.ClientOption{option.WithGRPCDialOption(grpc.WithStatsHandler(m)), option.WithGRPCDialOption(grpc.WithChainStreamInterceptor(noteOffsets))}
+	var opts []option.ClientOption
+	for _, dial := range []grpc.DialOption{
+		grpc.WithStatsHandler(m), grpc.WithChainStreamInterceptor(noteOffsets, boundStream), grpc.WithChainUnaryInterceptor(boundUnary),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: deadAfter}),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: connectTimeout, Backoff: reconnection}),
+	} {
+		opts = append(opts, option.WithGRPCDialOption(dial))
+	}
 	if o.Emulator == "" {
 		return opts
 	}
@@ -124,48 +130,6 @@ func (c *Client) Close() error {
 // Requests returns how many requests of each kind have been sent, by the name of Bigtable's method.
 func (c *Client) Requests() map[string]int64 { return c.metrics.counts() }
 
-// request is a request under way, which is given up when Bigtable has been silent for too long.
-type request struct {
-	caller, ctx context.Context
-	cancel      context.CancelFunc
-	silence     *time.Timer // of a read
-	timeout     time.Duration
-}
-
-// beginRead begins a read. Its context has no deadline, since rows may arrive for long: see heard.
-func (c *Client) beginRead(ctx context.Context) *request {
-	r := &request{caller: ctx, timeout: c.opts.RequestTimeout}
-	r.ctx, r.cancel = context.WithCancel(asOperation(ctx, r.heard))
-	r.silence = time.AfterFunc(r.timeout, r.cancel)
-	return r
-}
-
-// beginWrite begins a write. Bigtable is told of its deadline, and executes it no later.
-func (c *Client) beginWrite(ctx context.Context) *request {
-	r := &request{caller: ctx, timeout: c.opts.RequestTimeout}
-	r.ctx, r.cancel = context.WithTimeout(asOperation(ctx, nil), r.timeout)
-	return r
-}
-
-// heard notes an answer to a read: rows, or the name of the row that a scan has reached without finding any, which Bigtable sends now and then.
-func (r *request) heard() { r.silence.Reset(r.timeout) }
-
-// failed returns the error of the request for its caller, nil if err is.
-func (r *request) failed(err error) error {
-	if err != nil && r.ctx.Err() != nil && r.caller.Err() == nil {
-		return &kv.UnavailableError{Shard: kv.BigtableShardID, Err: fmt.Errorf("no answer within %v: %w", r.timeout, err)}
-	}
-	return mapError(r.caller, err)
-}
-
-// end ends the request. No error of it is asked for afterwards.
-func (r *request) end() {
-	if r.silence != nil {
-		r.silence.Stop()
-	}
-	r.cancel()
-}
-
 // readRow reads a row; it is nil if nothing of it passes the filter.
 func (c *Client) readRow(ctx context.Context, row string, f widerow.Filter) (found widerow.Row, err error) {
 	err = c.readRows(ctx, widerow.RowList{row}, f, widerow.ReadOptions{Limit: 1}, func(r widerow.Row) bool {
@@ -181,7 +145,7 @@ func (c *Client) readRows(ctx context.Context, rows widerow.RowSet, f widerow.Fi
 	defer r.end()
 	n := 0
 	err := c.table.ReadRows(r.ctx, rows, f, o, func(row widerow.Row) bool {
-		r.heard()
+		r.noteAnswer()
 		n++
 		return visit(row)
 	})
@@ -190,7 +154,7 @@ func (c *Client) readRows(ctx context.Context, rows widerow.RowSet, f widerow.Fi
 		n = len(list)
 	}
 	c.metrics.load.read(max(n, 1))
-	return r.failed(err)
+	return r.result(err)
 }
 
 // unless makes a change unless a filter matches, and reports whether it was made.
@@ -199,7 +163,7 @@ func (c *Client) unless(ctx context.Context, row string, f widerow.Filter, chang
 	defer r.end()
 	c.metrics.load.conditional()
 	matched, err := c.table.CheckAndMutate(r.ctx, row, f, nil, change)
-	if err = r.failed(err); matched {
+	if err = r.result(err); matched {
 		c.metrics.conditionsFailed.Inc()
 	}
 	return !matched && err == nil, err
@@ -211,7 +175,7 @@ func (c *Client) onlyIf(ctx context.Context, row string, f widerow.Filter, chang
 	defer r.end()
 	c.metrics.load.conditional()
 	made, err = c.table.CheckAndMutate(r.ctx, row, f, change, nil)
-	if err = r.failed(err); err == nil && !made {
+	if err = r.result(err); err == nil && !made {
 		c.metrics.conditionsFailed.Inc()
 	}
 	return made && err == nil, err
@@ -226,7 +190,7 @@ func (c *Client) bulk(ctx context.Context, rows []string, changes []*widerow.Mut
 	defer r.end()
 	c.metrics.load.write(len(rows))
 	errs, err := c.table.Mutate(r.ctx, rows, changes)
-	return r.failed(errors.Join(err, errors.Join(errs...)))
+	return r.result(errors.Join(err, errors.Join(errs...)))
 }
 
 // PermanentError is a refusal by Bigtable that another attempt does not change.
@@ -243,22 +207,3 @@ func (e *PermanentError) Unwrap() error { return e.Err }
 
 // Kind implements errkind.Error.
 func (e *PermanentError) Kind() errkind.Kind { return errkind.Refused }
-
-// mapError gives Bigtable's errors the kinds of kv's.
-func mapError(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	switch status.Code(err) {
-	case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.Unimplemented:
-		return &PermanentError{Err: err}
-	case codes.Canceled:
-		if strings.Contains(err.Error(), "client connection is closing") {
-			return kv.ErrClosed
-		}
-	}
-	return &kv.UnavailableError{Shard: kv.BigtableShardID, Err: err, Quota: status.Code(err) == codes.ResourceExhausted}
-}

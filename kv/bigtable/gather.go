@@ -199,7 +199,7 @@ func (c *Client) writeBulks(ctx context.Context, writes []*bulkWrite) {
 			w.err = errors.Join(err, errors.Join(errs[:len(w.rows)]...))
 			errs = errs[len(w.rows):]
 		}
-		w.err = r.failed(w.err)
+		w.err = r.result(w.err)
 	}
 	r.end()
 }

@@ -104,15 +104,31 @@ func (m *requestMetrics) counts() map[string]int64 {
 
 // operation is what one call of the client library sends: its second request and those that follow are repetitions.
 type operation struct {
-	sent  atomic.Int32
-	heard func() // is called with each message that Bigtable sends; nil: it is not
+	requests atomic.Int32
+	// heard is called with each message that Bigtable sends, failed with the error of a request, once gRPC does not repeat it any more. nil: they
+	// are not.
+	heard  func()
+	failed func(error)
 }
 
 type operationKey struct{}
 
 // asOperation returns the context of an operation.
-func asOperation(ctx context.Context, heard func()) context.Context {
-	return context.WithValue(ctx, operationKey{}, &operation{heard: heard})
+func asOperation(ctx context.Context, op *operation) context.Context {
+	return context.WithValue(ctx, operationKey{}, op)
+}
+
+// operationOf returns the operation of a request, nil if it belongs to none.
+func operationOf(ctx context.Context) *operation {
+	op, _ := ctx.Value(operationKey{}).(*operation)
+	return op
+}
+
+// requestFailed reports the end of a request; op and err may be nil.
+func (op *operation) requestFailed(err error) {
+	if op != nil && op.failed != nil && err != nil {
+		op.failed(err)
+	}
 }
 
 // sentRequest is a request under way.
@@ -132,8 +148,8 @@ func (m *requestMetrics) TagRPC(ctx context.Context, info *stats.RPCTagInfo) con
 		return ctx
 	}
 	of.count.Add(1)
-	op, _ := ctx.Value(operationKey{}).(*operation)
-	if op != nil && op.sent.Add(1) > 1 {
+	op := operationOf(ctx)
+	if op != nil && op.requests.Add(1) > 1 {
 		of.repeated.Inc()
 	}
 	return context.WithValue(ctx, requestKey{}, &sentRequest{of: of, op: op, begun: time.Now()})

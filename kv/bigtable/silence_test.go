@@ -3,13 +3,11 @@ package bigtable
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/percodb/percodb/internal/tsotest"
@@ -44,16 +42,9 @@ func (s *slowTable) ReadRows(_ *bigtablepb.ReadRowsRequest, stream bigtablepb.Bi
 // table of which little passes a filter, as when locks are looked for, could never be read to its end. Method: a service that names the rows that
 // it passes for twice the timeout.
 func TestScanThatFindsNothingForLong(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const timeout = time.Second
-	server := grpc.NewServer()
-	bigtablepb.RegisterBigtableServer(server, &slowTable{passes: 20, pause: timeout / 10})
-	go server.Serve(listener)
-	defer server.Stop()
-	client, err := Open(t.Context(), Options{Project: "p", Instance: "i", Emulator: listener.Addr().String(), RequestTimeout: timeout})
+	addr := serve(t, &slowTable{passes: 20, pause: timeout / 10})
+	client, err := Open(t.Context(), Options{Project: "p", Instance: "i", Emulator: addr, RequestTimeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +71,7 @@ func TestEmulatorNamesRowsThatItPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var messages atomic.Int32
-	ctx := asOperation(t.Context(), func() { messages.Add(1) })
+	ctx := asOperation(t.Context(), &operation{heard: func() { messages.Add(1) }})
 	err := e.client.table.ReadRows(ctx, rowRanges([]kv.Span{{}}), wholeFamily(familyLock), widerow.ReadOptions{}, func(row widerow.Row) bool {
 		t.Errorf("row %s", row.Key())
 		return true

@@ -45,7 +45,7 @@ func (c *Client) size(ctx context.Context) (bytes int64, known bool, err error) 
 	defer r.end()
 	offset := &lastOffset{}
 	if _, err := c.client.Open(c.opts.Table).SampleRowKeys(context.WithValue(r.ctx, offsetKey{}, offset)); err != nil {
-		return 0, false, r.failed(err)
+		return 0, false, r.result(err)
 	}
 	c.tableSize.bytes, c.tableSize.read = offset.bytes, time.Now()
 	return offset.bytes, true, nil

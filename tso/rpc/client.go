@@ -93,7 +93,7 @@ func (s *source) NowN(ctx context.Context, n int) (tso.Timestamp, error) {
 			if ctx.Err() != nil {
 				return 0, ctx.Err()
 			}
-			return 0, err
+			return 0, &tso.UnavailableError{Err: errors.Unwrap(err), Tried: s.timeout}
 		}
 	}
 }

@@ -183,3 +183,25 @@ func BenchmarkNow(b *testing.B) {
 		})
 	}
 }
+
+// Goal: the error of a client whose oracle is not there says for how long it was tried, so that callers do not try for as long again. Method: a port at
+// which nobody listens any more.
+func TestUnreachableOracleWasTried(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	conn, err := Dial(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const timeout = 50 * time.Millisecond
+	c := NewClient(conn, ClientOptions{Timeout: timeout})
+	defer c.Close()
+	var unavailable *tso.UnavailableError
+	if _, err := c.NowN(t.Context(), 1); !errors.As(err, &unavailable) || unavailable.Tried != timeout || unavailable.Err == nil {
+		t.Errorf("%v", err)
+	}
+}
