@@ -31,11 +31,12 @@ type engineFlags struct {
 	rowsPerSecond                                  int
 }
 
-func (f *engineFlags) add(flags *pflag.FlagSet) {
+// add adds the flags. missing says what becomes of a table that does not exist.
+func (f *engineFlags) add(flags *pflag.FlagSet, missing string) {
 	flags.StringVar(&f.engine, "engine", enginePebble, "what keeps the data: pebble, in --data, or bigtable, in a table of Google's Bigtable")
 	flags.StringVar(&f.project, "project", "", "Google Cloud project of the instance (engine bigtable)")
 	flags.StringVar(&f.instance, "instance", "", "instance of Bigtable (engine bigtable)")
-	flags.StringVar(&f.table, "table", "percodb", "table, which is created if there is none (engine bigtable)")
+	flags.StringVar(&f.table, "table", "percodb", "table, which "+missing+" (engine bigtable)")
 	flags.StringVar(&f.appProfile, "app-profile", "", "application profile, which must route to a single cluster (engine bigtable; default: the instance's default profile)")
 	flags.StringVar(&f.emulator, "emulator", "", "HOST:PORT of an emulator, such as percodb bigtable-emulator, in the place of Google's service (engine bigtable)")
 	flags.DurationVar(&f.requestTimeout, "request-timeout", bigtable.DefaultRequestTimeout, "how long Bigtable may be silent about a request before it is repeated or given up (engine bigtable)")
@@ -63,11 +64,8 @@ func (f *engineFlags) check(flags *pflag.FlagSet, role node.Role) error {
 		if role != node.RoleAll {
 			return fmt.Errorf("--role=%s has no effect with --engine bigtable: every process has sessions, and one of them issues the timestamps", role)
 		}
-		if f.project == "" || f.instance == "" {
-			return errors.New("--engine bigtable needs --project and --instance; with --emulator any names will do")
-		}
-		if f.rowsPerSecond < 0 {
-			return fmt.Errorf("--rows-per-second %d: use a positive number, or 0 for no limit", f.rowsPerSecond)
+		if err := f.checkTable(); err != nil {
+			return &usageError{err: err}
 		}
 	default:
 		return fmt.Errorf("--engine %s: use %s or %s", f.engine, enginePebble, engineBigtable)
@@ -78,6 +76,29 @@ func (f *engineFlags) check(flags *pflag.FlagSet, role node.Role) error {
 		}
 	}
 	return nil
+}
+
+// The least and the longest --request-timeout.
+const (
+	leastRequestTimeout = 100 * time.Millisecond
+	mostRequestTimeout  = 5 * time.Minute // less than history is kept: a late request brings nothing back
+)
+
+// checkTable refuses values of flags that Bigtable, or percodb, could not work with.
+func (f *engineFlags) checkTable() error {
+	switch {
+	case f.project == "" || f.instance == "":
+		return errors.New("--engine bigtable needs --project and --instance; with --emulator they may be p and i")
+	case f.requestTimeout < leastRequestTimeout || f.requestTimeout > mostRequestTimeout:
+		return fmt.Errorf("--request-timeout %v: use 100ms to 5m", f.requestTimeout)
+	case f.rowsPerSecond < 0:
+		return fmt.Errorf("--rows-per-second %d: use a positive number, or 0 for no limit", f.rowsPerSecond)
+	}
+	err := f.options().CheckNames()
+	if name := (*bigtable.NameError)(nil); errors.As(err, &name) {
+		return fmt.Errorf("--%w", name)
+	}
+	return err
 }
 
 // options are those of the table, nil with another engine.
@@ -125,7 +146,7 @@ makes the directory.`,
 			return nil
 		},
 	}
-	f.add(cmd.Flags())
+	f.add(cmd.Flags(), "is created if there is none")
 	return cmd
 }
 

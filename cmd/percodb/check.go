@@ -72,7 +72,7 @@ The exit code is 1 when something is wrong, or could not be verified.`,
 		},
 	}
 	cmd.Flags().StringSliceVar(&data, "data", []string{"./percodb-data"}, "directory of the data of a stopped server; of a cluster, give all of them")
-	table.add(cmd.Flags())
+	table.add(cmd.Flags(), "must exist")
 	cmd.Flags().StringSliceVar(&live, "live", nil, "HOST:PORT, the --admin-listen address of a running server; of a cluster, give those of all stores and of one SQL process")
 	clusterTLSFlags(cmd.Flags(), &operator.files, "the operator; for --live with addresses beyond this machine (percodb cert makes one)")
 	cmd.Flags().StringVar(&operator.user, "user", "", "superuser whose password, in $PGPASSWORD, is given to --live addresses beyond this machine, in place of a certificate")

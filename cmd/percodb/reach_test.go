@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/percodb/percodb/internal/certs"
 	"github.com/percodb/percodb/internal/tlsfiles"
@@ -37,7 +36,6 @@ func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
 		{"rules that are not in force", func(f *startFlags) { f.insecure, f.hba = true, "hba.conf" }, "give one of them"},
 		{"a certificate for clients without a key", func(f *startFlags) { f.tlsCert = "server.crt" }, "give both"},
 		{"authorities without a certificate", func(f *startFlags) { f.tlsCA = "ca.crt" }, "--tls-ca has no effect"},
-		{"too little time", func(f *startFlags) { f.authenticationTimeout = time.Millisecond }, "use 1s to 10m"},
 		{"accepted", func(f *startFlags) { f.listen, f.insecure = "0.0.0.0:5433", true }, ""},
 		{"admin", func(f *startFlags) { f.adminListen = "0.0.0.0:8080" }, "--admin-listen 0.0.0.0:8080 can be reached"},
 		{"admin, accepted", func(f *startFlags) { f.adminListen, f.insecure = "0.0.0.0:8080", true }, "give --tls-cert and --tls-key"},

@@ -84,13 +84,16 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 			if err := checkRoleFlags(cmd.Flags(), node.Role(f.role), f.engine.flagUsable); err != nil {
 				return err
 			}
+			if err := f.checkDurations(cmd.Flags()); err != nil {
+				return &usageError{err: err}
+			}
 			f.forget(cmd.Flags())
 			return start(cmd.Context(), f, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.role, "role", "all", "all, tso, kv or sql")
-	f.engine.add(flags)
+	f.engine.add(flags, "is created if there is none")
 	f.engine.addLimits(flags)
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:5433", "HOST:PORT for PostgreSQL clients (roles all and sql)")
 	flags.StringVar(&f.rpcListen, "rpc-listen", "", "HOST:PORT for the other processes (roles tso and kv, and engine bigtable; default 127.0.0.1:7000 for tso, any free port of this machine for others)")
@@ -155,9 +158,36 @@ var flagRoles = []struct {
 	{"gc-life", []node.Role{node.RoleAll, node.RoleTSO}},
 }
 
+// checkDurations refuses durations that were given and that nothing could be done with.
+func (f *startFlags) checkDurations(flags *pflag.FlagSet) error {
+	for _, d := range []struct {
+		name              string
+		given             time.Duration
+		least, most       time.Duration
+		leastText, upText string
+	}{
+		{"authentication-timeout", f.authenticationTimeout, time.Second, 10 * time.Minute, "1s", "10m"},
+		{"gc-life", f.gcLife, gc.MinLife, gc.MaxLife, "1s", fmt.Sprintf("%.0fh", gc.MaxLife.Hours())},
+		{"gc-interval", f.gcInterval, 10 * time.Millisecond, 24 * time.Hour, "10ms", "24h"},
+		{"gc-lease", f.gcLease, time.Second, time.Hour, "1s", "1h"},
+	} {
+		if flags.Changed(d.name) && (d.given < d.least || d.given > d.most) {
+			return fmt.Errorf("--%s %v: use %s to %s", d.name, d.given, d.leastText, d.upText)
+		}
+	}
+	if most := tso.FromPhysical(time.Now().Add(maxTimestampAhead).UnixMilli()); tso.Timestamp(f.timestampsAbove) > most {
+		return fmt.Errorf("--timestamps-above %d: use the largest number that a store has named, which is less than %d", f.timestampsAbove, most)
+	}
+	return nil
+}
+
+// maxTimestampAhead is how far above the clock --timestamps-above may be: no oracle has issued such timestamps.
+const maxTimestampAhead = 365 * 24 * time.Hour
+
 const (
 	defaultConnections         = 1000
 	defaultReservedConnections = 3
+	mostConnections            = 262143 // PostgreSQL's
 )
 
 // forget clears the values of flags that were not given, where ALTER SYSTEM can give one.
@@ -274,8 +304,8 @@ func (f *startFlags) options() (node.Options, error) {
 		return node.Options{}, fmt.Errorf("--cache-mb %d: use at most three quarters of --memory, which is %s", f.cacheMB, f.memory.String())
 	}
 	switch {
-	case f.maxConnections < 1 && f.maxConnections != notGiven:
-		return node.Options{}, fmt.Errorf("--max-connections %d: use 1 or more", f.maxConnections)
+	case (f.maxConnections < 1 || f.maxConnections > mostConnections) && f.maxConnections != notGiven:
+		return node.Options{}, fmt.Errorf("--max-connections %d: use 1 to %d", f.maxConnections, mostConnections)
 	case f.reservedConnections == notGiven:
 	case f.reservedConnections < 0 || f.maxConnections != notGiven && f.reservedConnections >= f.maxConnections:
 		return node.Options{}, fmt.Errorf("--superuser-reserved-connections %d: use 0 or more, and less than --max-connections, which is %d", f.reservedConnections, f.maxConnections)
@@ -328,8 +358,6 @@ func (f *startFlags) access() (opts auth.Options, err error) {
 		return opts, errors.New("--tls-ca has no effect without --tls-cert and --tls-key")
 	case f.insecure && f.hba != "":
 		return opts, errors.New("--insecure lets everyone in, whatever --hba says: give one of them")
-	case f.authenticationTimeout != 0 && (f.authenticationTimeout < time.Second || f.authenticationTimeout > 10*time.Minute):
-		return opts, fmt.Errorf("--authentication-timeout %v: use 1s to 10m", f.authenticationTimeout)
 	}
 	opts = auth.Options{
 		RulesFile: f.hba, Timeout: f.authenticationTimeout, Certificates: tlsfiles.Files{Cert: f.tlsCert, Key: f.tlsKey, CA: f.tlsCA},
@@ -420,7 +448,6 @@ func explain(err error) string {
 		open   *storage.PermissionsError
 		empty  *node.NoDataError
 		mode   *kv.ModeError
-		life   *gc.LifeError
 		load   *importFailure
 		setup  *bigtable.SetupError
 		left   *copydb.RefusedError
@@ -449,8 +476,6 @@ func explain(err error) string {
 		return empty.Error() + "; give --data the directory of a server, as at its start"
 	case errors.As(err, &load), errors.As(err, &setup), errors.As(err, &left), errors.As(err, &differ):
 		return err.Error() // in several lines
-	case start != nil && errors.As(err, &life):
-		return fmt.Sprintf("--gc-life %v: use %v to %.0fh", life.Life, gc.MinLife, gc.MaxLife.Hours())
 	case errors.As(err, &mode):
 		return data + strings.TrimPrefix(mode.Error(), "the data directory") + "; give --data another directory, or the --role that it belongs to"
 	case errors.As(err, &open):

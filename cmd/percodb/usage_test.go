@@ -23,6 +23,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	stopNode(startNode(t, node.Options{Role: node.RoleAll, Data: dir, Listen: "127.0.0.1:0"}))
 	nobody := "127.0.0.1:1"
+	table := "start --engine bigtable --project p --instance i --emulator " + nobody
 	for _, c := range []struct {
 		line string
 		want []string
@@ -35,7 +36,25 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"start --role=tso --listen " + nobody, []string{"--listen has no effect with --role=tso"}},
 		{"start --role=sql --join " + nobody + " --data d", []string{"--data has no effect with --role=sql"}},
 		{"start --role=tso --rpc-listen 127.0.0.1:0 --data " + dir, []string{dir, "of a server on its own (--role=all)", "give --data another directory, or the --role that it belongs to"}},
-		{"start --gc-life 1ms --data " + dir, []string{"--gc-life 1ms", "1s"}},
+		{"start --gc-life 1ms --data " + dir, []string{"--gc-life 1ms: use 1s to 8760h"}},
+		{"start --gc-life 0s", []string{"--gc-life 0s: use 1s to 8760h", "see percodb start --help"}},
+		{"start --gc-interval -1s", []string{"--gc-interval -1s: use 10ms to 24h"}},
+		{"start --gc-lease 1ns", []string{"--gc-lease 1ns: use 1s to 1h"}},
+		{"start --authentication-timeout 0s", []string{"--authentication-timeout 0s: use 1s to 10m"}},
+		{"start --authentication-timeout 2562047h", []string{"--authentication-timeout 2562047h0m0s: use 1s to 10m"}},
+		{"start --max-connections 262144", []string{"--max-connections 262144: use 1 to 262143"}},
+		{"start --role=tso --timestamps-above 18446744073709551615", []string{"--timestamps-above 18446744073709551615: use the largest number that a store has named"}},
+		{table + " --request-timeout 0s", []string{"--request-timeout 0s: use 100ms to 5m", "see percodb start --help"}},
+		{table + " --request-timeout 1ns", []string{"--request-timeout 1ns: use 100ms to 5m"}},
+		{table + " --request-timeout -1s", []string{"--request-timeout -1s: use 100ms to 5m"}},
+		{table + " --request-timeout 2562047h", []string{"use 100ms to 5m"}},
+		{table + " --rows-per-second -1", []string{"--rows-per-second -1: use a positive number", "see percodb start --help"}},
+		{table + " --table a/b", []string{`--table "a/b": Bigtable permits 1 to 50 letters, digits, _, - and ., not beginning with - or .`, "see percodb start --help"}},
+		{table + " --table=", []string{`--table "": Bigtable permits`}},
+		{table + " --app-profile ä", []string{`--app-profile "ä": Bigtable permits`}},
+		{"init --engine bigtable --project My-Project --instance my-instance", []string{`--project "My-Project": Bigtable permits 6 to 30 lowercase letters`, "see percodb init --help"}},
+		{"check --engine bigtable --project my-project --instance i", []string{`--instance "i": Bigtable permits 6 to 33`, "see percodb check --help"}},
+		{"init --engine bigtable --project my-project", []string{"needs --project and --instance", "see percodb init --help"}},
 		{"check --live localhost", []string{"--live localhost: use HOST:PORT, the --admin-listen address"}},
 		{"store forget", []string{"the ID of the store, the column shard of percodb.ranges, is missing", "see percodb store forget --help"}},
 		{"store forget kv-1 kv-2", []string{`too many arguments: "kv-2"`}},

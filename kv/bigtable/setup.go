@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sort"
 	"time"
@@ -67,33 +66,6 @@ func CreateTable(ctx context.Context, opts Options) (*Setup, error) {
 		}
 	}
 }
-
-// awaitEmulator waits until an emulator, which may have been started at the same time, accepts connections. Google's library would say nothing for
-// the whole setupTimeout.
-func awaitEmulator(ctx context.Context, addr string, timeout time.Duration) error {
-	if addr == "" {
-		return nil
-	}
-	dialer := net.Dialer{Timeout: timeout}
-	for begun := time.Now(); ; {
-		conn, err := dialer.DialContext(ctx, "tcp", addr)
-		if err == nil {
-			return conn.Close()
-		}
-		if time.Since(begun) > timeout {
-			return &SetupError{What: "no emulator answers at " + addr, Err: err,
-				Hint: "Start one, and leave it running: percodb bigtable-emulator --listen " + addr}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-// emulatorTimeout is how long a process waits for its emulator.
-const emulatorTimeout = 3 * time.Second
 
 // createTable is CreateTable without repetitions.
 func createTable(ctx context.Context, opts Options) (*Setup, error) {

@@ -1,6 +1,7 @@
 package bigtable
 
 import (
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -106,12 +107,52 @@ func TestEmulatorIsAwaited(t *testing.T) {
 	}
 	awaited := make(chan error, 1)
 	go func() { awaited <- awaitEmulator(t.Context(), addr, time.Minute) }()
-	if listener, err = net.Listen("tcp", addr); err != nil {
+	emulator, err := StartEmulator(addr)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer emulator.Close()
 	if err := <-awaited; err != nil {
 		t.Error(err)
+	}
+}
+
+// Goal: a process that is given the address of something else than an emulator says so, not nothing for half a minute. Method: a server that is silent,
+// one of HTTP, and one that closes connections.
+func TestEmulatorIsSomethingElse(t *testing.T) {
+	for name, c := range map[string]struct {
+		serve func(conn net.Conn)
+		want  string
+	}{
+		"silent": {func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }, "it does not answer within 50ms"},
+		"HTTP": {func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+			_, _ = io.Copy(io.Discard, conn)
+		}, "it does not speak gRPC"},
+		"closing": {func(net.Conn) {}, "it does not speak gRPC"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			go func() {
+				if conn, err := listener.Accept(); err == nil {
+					c.serve(conn)
+					conn.Close()
+				}
+			}()
+			timeout := time.Minute
+			if name == "silent" {
+				timeout = 50 * time.Millisecond
+			}
+			err = awaitEmulator(t.Context(), listener.Addr().String(), timeout)
+			setup, ok := err.(*SetupError)
+			if !ok || !strings.Contains(setup.Error(), "is no emulator of Bigtable: "+c.want) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 
