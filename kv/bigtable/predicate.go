@@ -1,6 +1,8 @@
 package bigtable
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -138,9 +140,17 @@ func visibleBetween(oldest, newest tso.Timestamp, values bool) widerow.Filter {
 	return widerow.InterleaveFilters(filters...)
 }
 
-// dataUpTo reads all data of a row up to a start_ts.
-func dataUpTo(ts tso.Timestamp) widerow.Filter {
-	return widerow.ColumnRangeFilter(familyData, inverted(ts), "")
+// dataOf reads the data of transactions.
+func dataOf(startTS []tso.Timestamp) widerow.Filter {
+	startTS = slices.Compact(slices.Sorted(slices.Values(startTS)))
+	columns := make([]widerow.Filter, len(startTS))
+	for i, ts := range startTS {
+		columns[i] = column(familyData, inverted(ts))
+	}
+	if len(columns) == 1 {
+		return columns[0]
+	}
+	return widerow.InterleaveFilters(columns...)
 }
 
 // recordsOf reads what a decision about a transaction depends on.

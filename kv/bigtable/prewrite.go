@@ -138,7 +138,7 @@ func (p *prewriting) checkAll(ctx context.Context, checks []int) error {
 // one locks a key, or records why it is refused.
 func (p *prewriting) one(ctx context.Context, i int) error {
 	m := &p.req.Mutations[i]
-	if err := p.s.checkRowSize(ctx, m); err != nil {
+	if err := p.s.checkRowSize(ctx, p.req.StartTS, m); err != nil {
 		return err
 	}
 	placed, err := p.blind(ctx, i, m)

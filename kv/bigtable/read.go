@@ -123,34 +123,45 @@ type hiddenValue struct {
 	startTS tso.Timestamp
 }
 
+// hiddenAtOnce is how many hidden values one request reads: its filter names each, since the versions beside them may be many and large.
+const hiddenAtOnce = 64
+
 // hidden reads such values, of ascending keys, for a read at ts.
 func (s *Shard) hidden(ctx context.Context, ts tso.Timestamp, of []hiddenValue) ([][]byte, error) {
-	values := make([][]byte, len(of))
-	keys := make([][]byte, len(of))
-	newest := tso.Timestamp(0)
-	for i := range of {
-		keys[i], newest = of[i].key, max(newest, of[i].startTS)
-	}
-	rows, err := s.readKeys(ctx, keys, dataUpTo(newest))
-	if err != nil {
-		return values, err
-	}
-	for i, r := range rows {
-		if r != nil {
-			values[i] = r.written(mvcc.OpPut, of[i].startTS).value
+	values := make([][]byte, 0, len(of))
+	for some := range slices.Chunk(of, hiddenAtOnce) {
+		keys, written := make([][]byte, len(some)), make([]tso.Timestamp, len(some))
+		for i := range some {
+			keys[i], written[i] = some[i].key, some[i].startTS
 		}
-		if values[i] == nil {
-			// It was collected after the version was read, which a snapshot above the safe point excludes, or was never there.
-			if err := s.refreshFence(ctx); err != nil {
-				return values, err
+		rows, err := s.readKeys(ctx, keys, dataOf(written))
+		if err != nil {
+			return values[:len(of)], err
+		}
+		for i, r := range rows {
+			var value []byte
+			if r != nil {
+				value = r.written(mvcc.OpPut, some[i].startTS).value
 			}
-			if err := s.checkSafePoint(ts); err != nil {
-				return values, err
+			if value == nil {
+				return values[:len(of)], s.missingData(ctx, ts, some[i].key)
 			}
-			return values, &mvcc.CorruptionError{Key: of[i].key, Detail: "a version has no data"}
+			values = append(values, value)
 		}
 	}
 	return values, nil
+}
+
+// missingData is the error of a version without data: it was collected after the version was read, which a snapshot above the safe point excludes, or was
+// never there.
+func (s *Shard) missingData(ctx context.Context, ts tso.Timestamp, key []byte) error {
+	if err := s.refreshFence(ctx); err != nil {
+		return err
+	}
+	if err := s.checkSafePoint(ts); err != nil {
+		return err
+	}
+	return &mvcc.CorruptionError{Key: key, Detail: "a version has no data"}
 }
 
 // BatchGet implements kv.Shard.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/kv"
-	"github.com/percodb/percodb/kv/bigtable/widerow"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
@@ -22,10 +21,6 @@ const (
 	maxCellBytes = 10 << 20
 	maxRowBytes  = 256 << 20 // with all versions of a key's value
 )
-
-// largeValueBytes is the size from which a value is written only after the versions in its row have been counted. Of smaller ones a row
-// would have to keep more than 256 versions; Bigtable itself refuses such a row.
-const largeValueBytes = 1 << 20
 
 // requestsAtOnce bounds the conditional requests that one request of a transaction has under way: each concerns one row.
 const requestsAtOnce = 128
@@ -47,6 +42,7 @@ type Shard struct {
 	reads  gatherer[pointRead]
 	writes gatherer[bulkWrite]
 	ahead  readahead
+	sizes  dataSizes
 
 	rowBytes int // maxRowBytes, less in tests
 }
@@ -168,28 +164,6 @@ func checkSizes(req *kv.PrewriteRequest) error {
 		if n := len(ms[i].Value); n > maxCellBytes {
 			return &kv.SizeLimitError{Size: n, Limit: maxCellBytes}
 		}
-	}
-	return nil
-}
-
-// checkRowSize refuses a value that would make its row, with the older versions that are kept, larger than Bigtable stores.
-func (s *Shard) checkRowSize(ctx context.Context, m *mvcc.Mutation) error {
-	if len(m.Value) < largeValueBytes {
-		return nil
-	}
-	row, err := s.c.readRow(ctx, rowKey(m.Key), widerow.ChainFilters(wholeFamily(familyData), widerow.StripValueFilter()))
-	if err != nil || (len(row[familyData])+1)*maxCellBytes <= s.rowBytes {
-		return err
-	}
-	if row, err = s.c.readRow(ctx, rowKey(m.Key), wholeFamily(familyData)); err != nil {
-		return err
-	}
-	size := len(m.Value)
-	for _, cell := range row[familyData] {
-		size += len(cell.Value)
-	}
-	if size > s.rowBytes {
-		return &kv.SizeLimitError{Size: size, Limit: s.rowBytes}
 	}
 	return nil
 }
