@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +24,8 @@ type Processes struct {
 	// Least and Most are those of the rounds.
 	Least float64 `json:"least"`
 	Most  float64 `json:"most"`
+	// Switches is how often a thread went to sleep: what wakes it up costs processor time, the more the less there is to do.
+	Switches float64 `json:"switches_per_transaction"`
 }
 
 // Rest is what a process costs that no client uses.
@@ -74,19 +79,21 @@ func (o *Options) processes(ctx context.Context, d *deployment) (all []Processes
 	all = make([]Processes, len(numbers))
 	for range processesRounds {
 		for i, n := range numbers {
-			done, cpu, took, err := o.cpuOf(ctx, coordinator, others[:n])
+			r, err := o.round(ctx, coordinator, others[:n])
 			if err != nil {
 				return all, rest, fmt.Errorf("%d processes: %w", n, err)
 			}
-			cpu -= rest[0].CPUMillis / 1e3 * took
-			all[i].Transactions += done
-			micros[i] = append(micros[i], 1e6*cpu/float64(done))
+			r.cpu -= rest[0].CPUMillis / 1e3 * r.took
+			all[i].Transactions += r.transactions
+			all[i].Switches += r.switches
+			micros[i] = append(micros[i], 1e6*r.cpu/float64(r.transactions))
 		}
 	}
 	for i, n := range numbers {
 		slices.Sort(micros[i])
 		all[i].Number, all[i].CPUMicros = n, micros[i][processesRounds/2]
 		all[i].Least, all[i].Most = micros[i][0], micros[i][processesRounds-1]
+		all[i].Switches /= float64(all[i].Transactions)
 	}
 	return all, rest, nil
 }
@@ -126,30 +133,57 @@ func (s *sqlProcess) atRest(ctx context.Context, d time.Duration) (r Rest, err e
 	return r, err
 }
 
-// cpuOf returns the transactions of a turn over sqls, the processor time of them and the coordinator, and the turn's time, both in seconds.
-func (o *Options) cpuOf(ctx context.Context, coordinator *sqlProcess, sqls []*sqlProcess) (done int, cpu, took float64, err error) {
+// round is what is measured of a number of processes and the coordinator.
+type round struct {
+	transactions int
+	cpu, took    float64 // seconds
+	switches     float64
+}
+
+// round measures the load over sqls.
+func (o *Options) round(ctx context.Context, coordinator *sqlProcess, sqls []*sqlProcess) (r round, err error) {
 	pids := []string{strconv.Itoa(coordinator.PID())}
 	for _, s := range sqls {
 		pids = append(pids, strconv.Itoa(s.PID()))
 	}
 	meter, err := usage.Open(ctx, usage.Options{PIDs: pids})
 	if err != nil {
-		return 0, 0, 0, err
+		return r, err
 	}
 	defer meter.Close()
 	if _, err := o.load(ctx, sqls, time.Second); err != nil { // Plans.
-		return 0, 0, 0, err
+		return r, err
 	}
 	before, err := meter.Read(ctx)
 	if err != nil {
-		return 0, 0, 0, err
+		return r, err
 	}
-	begun := time.Now()
-	if done, err = o.load(ctx, sqls, o.TurnFor); err != nil {
-		return 0, 0, 0, err
+	begun, slept := time.Now(), switches(pids)
+	if r.transactions, err = o.load(ctx, sqls, o.TurnFor); err != nil {
+		return r, err
 	}
 	after, err := meter.Read(ctx)
-	return done, after.Server() - before.Server(), time.Since(begun).Seconds(), err
+	r.cpu, r.took, r.switches = after.Server()-before.Server(), time.Since(begun).Seconds(), switches(pids)-slept
+	return r, err
+}
+
+// switches returns how often the threads of processes have gone to sleep, by the kernel's accounts; 0 where it keeps none.
+func switches(pids []string) (n float64) {
+	for _, pid := range pids {
+		files, _ := filepath.Glob(filepath.Join("/proc", pid, "task", "*", "status")) // its only error is that of a bad pattern
+		for _, file := range files {
+			status, err := os.ReadFile(file)
+			if err != nil {
+				continue // the thread has ended
+			}
+			_, rest, _ := strings.Cut(string(status), "\nvoluntary_ctxt_switches:")
+			line, _, _ := strings.Cut(rest, "\n")
+			if k, err := strconv.ParseFloat(strings.TrimSpace(line), 64); err == nil {
+				n += k
+			}
+		}
+	}
+	return n
 }
 
 // load has clients update and read rows of their own for a while.

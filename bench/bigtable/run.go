@@ -219,9 +219,9 @@ func (r *Result) Tables() (tables []report.Table) {
 		tables = append(tables, t)
 	}
 	if len(r.Processes) > 0 {
-		t := report.Table{Title: "SQL processes over one emulator", Header: []string{"processes", "transactions", "CPU of percodb, µs a transaction", "least", "most"}}
+		t := report.Table{Title: "SQL processes over one emulator", Header: []string{"processes", "transactions", "CPU of percodb, µs a transaction", "least", "most", "sleeps of threads a transaction"}}
 		for _, p := range r.Processes {
-			t.Rows = append(t.Rows, []string{fmt.Sprint(p.Number), fmt.Sprint(p.Transactions), fmt.Sprintf("%.0f", p.CPUMicros), fmt.Sprintf("%.0f", p.Least), fmt.Sprintf("%.0f", p.Most)})
+			t.Rows = append(t.Rows, []string{fmt.Sprint(p.Number), fmt.Sprint(p.Transactions), fmt.Sprintf("%.0f", p.CPUMicros), fmt.Sprintf("%.0f", p.Least), fmt.Sprintf("%.0f", p.Most), fmt.Sprintf("%.1f", p.Switches)})
 		}
 		tables = append(tables, t)
 		t = report.Table{Title: "processes at rest", Header: []string{"process", "CPU, ms/s", "requests/s", "rows read/s"}}
