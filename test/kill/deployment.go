@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ const (
 // deploy starts percodb on free ports, with its data and logs below dir.
 func deploy(binary, dir string, o options) (_ *deployment, err error) {
 	if o.bigtable {
-		return deployOnTable(binary, dir, o.seed)
+		return deployOnTable(binary, dir, o.seed, cmp.Or(o.sql, tableProcesses))
 	}
 	cluster, tls := o.cluster, o.tls
 	d := &deployment{binary: binary}

@@ -4,6 +4,7 @@
 //	go run ./test/kill --duration 30m
 //	go run ./test/kill --duration 30m --cluster
 //	go run ./test/kill --duration 30m --bigtable
+//	go run ./test/kill --duration 30m --bigtable --lists --sql 2
 //
 //	 faults                    workloads (pgx)
 //	   │ kill, pause, cut        bank · list append · inserts · counters · index against rows · foreign keys
@@ -14,7 +15,9 @@
 //	   └──▶ percodb check          test/history: lost? wrong?
 //
 // Without --cluster there is one process; with it an oracle, three stores and two SQL processes, connected through
-// proxies that cut connections or drop what is sent.
+// proxies that cut connections or drop what is sent. With --bigtable there are SQL processes over Bigtable's emulator, and
+// of their requests one in twenty is refused, lost, late, repeated or delayed. With --lists nothing else happens: no
+// process is killed, and only the histories of lists at the three isolation levels are made.
 //
 // A run consists of rounds of some twenty seconds, each with its own tables. At a round's end all processes run and are
 // connected again, the contents of the tables are read, the histories are checked, garbage collection, which runs

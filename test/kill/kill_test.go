@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/percodb/percodb/internal/process"
+	"github.com/percodb/percodb/test/history"
 )
 
 // Goal: no acknowledged transaction is lost and no read is wrong while processes are killed. Method: a short run of the
@@ -49,6 +51,45 @@ func TestShortRuns(t *testing.T) {
 					return
 				}
 				if o.duration > time.Minute {
+					t.Fatal("too little has happened")
+				}
+			}
+		})
+	}
+}
+
+// Goal: what the sessions of several processes over one table observe is possible at their isolation levels, whatever the network between the processes
+// and the table does. Method: a short run of lists alone, with requests that are refused, lost, late, repeated and delayed.
+func TestLists(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds percodb")
+	}
+	binary, err := process.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, processes := range []int{2, 3} {
+		t.Run(fmt.Sprintf("%d_processes", processes), func(t *testing.T) {
+			for lasts := 3 * time.Second; ; lasts *= 2 { // for a slow machine
+				sum, err := run(t.Context(), options{duration: lasts, round: lasts, bigtable: true, lists: true, sql: processes, seed: 1, binary: binary, log: io.Discard})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var told strings.Builder
+				sum.print(&told)
+				t.Log(told.String())
+				if !sum.clean() {
+					t.FailNow()
+				}
+				f := sum.requests
+				enough := min(f.refused.Load(), f.lost.Load(), f.late.Load(), f.repeated.Load(), f.delayed.Load()) > 0
+				for i := range sum.lists {
+					enough = enough && sum.lists[i][history.Committed].Load() >= 20
+				}
+				if enough {
+					break
+				}
+				if lasts > time.Minute {
 					t.Fatal("too little has happened")
 				}
 			}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,10 +16,30 @@ import (
 // lists appends to lists and reads them, by key and by range, at one isolation level. A list is a text of numbers.
 type lists struct {
 	table, level string
+	sessions     int
+	outcomes     *outcomes // nil: they are not counted
 
 	mu    sync.Mutex
 	h     history.History
 	value int64
+}
+
+// outcomes are numbers of transactions by their outcome. Safe for concurrent use.
+type outcomes [3]atomic.Int64
+
+func (o *outcomes) String() string {
+	return fmt.Sprintf("%d transactions committed, %d did not, %d may have", o[history.Committed].Load(), o[history.Aborted].Load(), o[history.Unknown].Load())
+}
+
+// listLevels are the levels of the histories of a run of lists alone.
+var listLevels = [...]string{readCommitted, repeatableRead, serializable}
+
+// listWorkloads are the workloads of a round of lists alone.
+func listWorkloads(number int, counts *[len(listLevels)]outcomes) (all []workload) {
+	for i, level := range listLevels {
+		all = append(all, &lists{table: fmt.Sprintf("lists_%d_%d", i, number), level: level, sessions: 4, outcomes: &counts[i]})
+	}
+	return all
 }
 
 // listKeys is the number of lists; listLength is the approximate length at which others are used, since reading whole
@@ -28,11 +50,11 @@ const (
 )
 
 func (l *lists) setup(ctx context.Context, q querier) error {
-	_, err := q.Exec(ctx, "create table "+l.table+" (k int primary key, v text not null)")
+	_, err := q.Exec(ctx, "create table if not exists "+l.table+" (k int primary key, v text not null)")
 	return err
 }
 
-func (l *lists) clients() int { return 3 }
+func (l *lists) clients() int { return l.sessions }
 
 // next returns a value that was never appended, and the current first key.
 func (l *lists) next() (value int64, first int) {
@@ -63,6 +85,9 @@ func (l *lists) client(ctx context.Context, c *client) {
 		txn.Note = err.Error()
 	}
 	l.record(txn)
+	if l.outcomes != nil {
+		l.outcomes[txn.Outcome].Add(1)
+	}
 }
 
 func (l *lists) record(txn history.Txn) {

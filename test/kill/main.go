@@ -24,6 +24,8 @@ type options struct {
 	cluster  bool
 	tls      bool // between the processes of the cluster
 	bigtable bool // over Bigtable's emulator
+	lists    bool // with bigtable: only list-append histories, and faults of the network alone
+	sql      int  // with bigtable: the number of SQL processes; 0: tableProcesses
 	seed     uint64
 	binary   string // "": built from the sources
 	keep     bool
@@ -37,7 +39,9 @@ func main() {
 	flag.DurationVar(&o.round, "round", 20*time.Second, "how long a round is")
 	flag.BoolVar(&o.cluster, "cluster", false, "an oracle, three stores and two SQL processes instead of one process")
 	flag.BoolVar(&o.tls, "tls", false, "with -cluster: the processes speak TLS with each other")
-	flag.BoolVar(&o.bigtable, "bigtable", false, "three SQL processes over Bigtable's emulator, with a proxy between them that loses, delays and repeats requests")
+	flag.BoolVar(&o.bigtable, "bigtable", false, "SQL processes over Bigtable's emulator, with a proxy between them that loses, delays and repeats requests")
+	flag.BoolVar(&o.lists, "lists", false, "with -bigtable: only histories of lists at the three isolation levels; no process is killed")
+	flag.IntVar(&o.sql, "sql", tableProcesses, "with -bigtable: the number of SQL processes")
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64()%1_000_000, "what clients and faults choose by")
 	flag.StringVar(&o.binary, "percodb", "", "the percodb binary (default: built from the sources here)")
 	flag.BoolVar(&o.keep, "keep", false, "keep data and logs even if nothing was found")
@@ -68,9 +72,10 @@ type summary struct {
 	transactions int          // acknowledged
 	deliveries   atomic.Int64 // changes that observers handled
 	large        phases
+	lists        *[len(listLevels)]outcomes // of a run of lists alone, by level; nil: it is not one
 	lost, wrong  []finding
-	requests     string // what the proxy before Bigtable has done
-	kept         string // the path of data and logs, if they were kept
+	requests     *requestFaults // over Bigtable
+	kept         string         // the path of data and logs, if they were kept
 }
 
 // finding is a violation.
@@ -82,7 +87,7 @@ func (s *summary) print(w io.Writer) {
 	for _, f := range append(s.lost, s.wrong...) {
 		fmt.Fprintf(w, "%s\n%s\n", f.what, f.story)
 	}
-	if s.requests != "" {
+	if s.requests != nil {
 		fmt.Fprintln(w, s.requests)
 	}
 	if s.kept != "" {
@@ -91,8 +96,14 @@ func (s *summary) print(w io.Writer) {
 	if s.other > 0 {
 		fmt.Fprintf(w, "%d pauses and partitions\n", s.other)
 	}
-	fmt.Fprintf(w, "observers handled %d changes\n", s.deliveries.Load())
-	fmt.Fprintln(w, s.large.String())
+	if s.lists != nil {
+		for i, level := range listLevels {
+			fmt.Fprintf(w, "%s: %s\n", level, &s.lists[i])
+		}
+	} else {
+		fmt.Fprintf(w, "observers handled %d changes\n", s.deliveries.Load())
+		fmt.Fprintln(w, s.large.String())
+	}
 	if s.coordinators > 0 {
 		fmt.Fprintf(w, "%d kills met the coordinator\n", s.coordinators)
 	}
@@ -106,6 +117,9 @@ func run(ctx context.Context, o options) (sum *summary, err error) {
 		return nil, err
 	}
 	sum = &summary{seed: o.seed}
+	if o.lists {
+		sum.lists = new([len(listLevels)]outcomes)
+	}
 	defer func() {
 		if o.keep || err != nil || !sum.clean() {
 			sum.kept = dir
@@ -126,6 +140,9 @@ func run(ctx context.Context, o options) (sum *summary, err error) {
 		return sum, err
 	}
 	defer d.killAll()
+	if d.table != nil {
+		sum.requests = &d.table.faults
+	}
 	bar := newBar(o.duration)
 	defer bar.stop()
 	begin := time.Now()
@@ -139,9 +156,6 @@ func run(ctx context.Context, o options) (sum *summary, err error) {
 			return sum, fmt.Errorf("round %d: %w", n, err)
 		}
 		bar.describe(sum)
-	}
-	if d.table != nil {
-		sum.requests = d.table.String()
 	}
 	return sum, nil
 }

@@ -40,9 +40,9 @@ func workloads(number int, bulk *large, deliveries *atomic.Int64) []workload {
 	return []workload{
 		bulk,
 		&bank{table: "bank" + suffix},
-		&lists{table: "lists_rc" + suffix, level: readCommitted},
-		&lists{table: "lists_rr" + suffix, level: repeatableRead},
-		&lists{table: "lists_ser" + suffix, level: serializable},
+		&lists{table: "lists_rc" + suffix, level: readCommitted, sessions: 3},
+		&lists{table: "lists_rr" + suffix, level: repeatableRead, sessions: 3},
+		&lists{table: "lists_ser" + suffix, level: serializable, sessions: 3},
 		&inserts{table: "inserts" + suffix},
 		&counters{table: "counters" + suffix},
 		&indexed{table: "indexed" + suffix},
@@ -71,7 +71,10 @@ func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	}
 	bulk := newLarge("large", size, &r.sum.large)
 	all := workloads(r.number, bulk, &r.sum.deliveries)
-	if d.table != nil && r.number%largeEvery != 0 {
+	switch {
+	case r.sum.lists != nil:
+		all = listWorkloads(r.number, r.sum.lists)
+	case d.table != nil && r.number%largeEvery != 0:
 		all = slices.DeleteFunc(all, func(w workload) bool { return w == workload(bulk) })
 	}
 	if err := d.heal(); err != nil {
@@ -121,7 +124,14 @@ func (r *round) setup(ctx context.Context, w *world, all []workload) error {
 		if err := c.connect(ctx); err != nil {
 			return err
 		}
-		if err := l.setup(ctx, c.conn); err != nil {
+		err := l.setup(ctx, c.conn)
+		if r.sum.lists != nil && err != nil && isExpected(state(err)) { // The processes may still agree on their coordinator.
+			c.lostBy(err)
+			if err = c.connect(ctx); err == nil {
+				err = l.setup(ctx, c.conn)
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("set up: %w", err)
 		}
 	}
@@ -150,7 +160,11 @@ func (r *round) load(ctx context.Context, w *world, all []workload, f *faults, l
 			})
 		}
 	}
-	f.run(ctx)
+	if r.sum.lists != nil {
+		<-ctx.Done()
+	} else {
+		f.run(ctx)
+	}
 	// Running statements are awaited, so the processes must be able to answer them.
 	if err := r.deployment.heal(); err != nil {
 		fmt.Fprintf(r.log, "heal: %v\n", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/percodb/percodb/kv/bigtable"
 )
 
-// tableProcesses is the number of SQL processes over a table; one of them issues the timestamps.
+// tableProcesses is the number of SQL processes over a table unless another is given; one of them issues the timestamps.
 const tableProcesses = 3
 
 // table is a table of Bigtable's emulator, which runs in this process, behind a proxy.
@@ -27,11 +27,21 @@ type table struct {
 	mu   sync.Mutex // guards rand
 	rand *rand.Rand
 
+	faults requestFaults
+}
+
+// requestFaults is how many requests met each kind of fault. Safe for concurrent use.
+type requestFaults struct {
 	refused, lost, late, repeated, delayed atomic.Int64
 }
 
-// deployOnTable starts SQL processes over an emulator.
-func deployOnTable(binary, dir string, seed uint64) (_ *deployment, err error) {
+func (f *requestFaults) String() string {
+	return fmt.Sprintf("requests: %d not executed, %d executed without an answer, %d executed late without one, %d executed twice, %d delayed",
+		f.refused.Load(), f.lost.Load(), f.late.Load(), f.repeated.Load(), f.delayed.Load())
+}
+
+// deployOnTable starts a number of SQL processes over an emulator.
+func deployOnTable(binary, dir string, seed uint64, processes int) (_ *deployment, err error) {
 	d := &deployment{binary: binary, table: &table{rand: rand.New(rand.NewPCG(seed, 3))}}
 	defer func() {
 		if err != nil {
@@ -44,7 +54,7 @@ func deployOnTable(binary, dir string, seed uint64) (_ *deployment, err error) {
 	if d.table.proxy, err = faultproxy.New(d.table.emulator.Addr()); err != nil {
 		return nil, err
 	}
-	for i := range tableProcesses {
+	for i := range processes {
 		addr, err1 := process.FreeAddr()
 		rpc, err2 := process.FreeAddr()
 		if err := errors.Join(err1, err2); err != nil {
@@ -109,28 +119,22 @@ func (t *table) disturb() {
 		}
 		switch t.rand.IntN(5) {
 		case 0:
-			t.refused.Add(1)
+			t.faults.refused.Add(1)
 			return faultproxy.Fault{Err: faultproxy.ErrUnavailable}
 		case 1:
-			t.lost.Add(1)
+			t.faults.lost.Add(1)
 			return faultproxy.Fault{Err: faultproxy.ErrUnavailable, Execute: true}
 		case 2:
-			t.late.Add(1)
+			t.faults.late.Add(1)
 			return faultproxy.Fault{Err: faultproxy.ErrUnavailable, Execute: true, Delay: after}
 		case 3:
-			t.repeated.Add(1)
+			t.faults.repeated.Add(1)
 			return faultproxy.Fault{Again: after}
 		default:
-			t.delayed.Add(1)
+			t.faults.delayed.Add(1)
 			return faultproxy.Fault{Delay: after}
 		}
 	})
-}
-
-// String tells what the proxy has done.
-func (t *table) String() string {
-	return fmt.Sprintf("requests: %d not executed, %d executed without an answer, %d executed late without one, %d executed twice, %d delayed",
-		t.refused.Load(), t.lost.Load(), t.late.Load(), t.repeated.Load(), t.delayed.Load())
 }
 
 // check verifies the table.
