@@ -29,7 +29,7 @@ func start(t *testing.T, opts Options) *Node {
 // query returns the only value of a query's only row.
 func query(t *testing.T, n *Node, text string) (value string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, "postgres://postgres@"+n.Addr().String()+"/percodb?sslmode=disable")
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -34,16 +35,22 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-// given are the ports that FreeAddr has returned.
+// given are the files by which FreeAddr has claimed ports, by port. They are open, and locked, until this process ends.
 var given sync.Map
 
-// FreeAddr returns a loopback address on which nothing listens, another one at each call. Its port is below those that
-// the kernel gives to connections, so that it stays free while the process that listens there is restarted.
+// FreeAddr returns a loopback address on which nothing listens, another one at each call, in this process and in others. Its
+// port is below those that the kernel gives to connections, so that it stays free while the process that listens there
+// is restarted.
 func FreeAddr() (string, error) {
 	var errs []error
 	for range 1000 {
 		port := 10000 + rand.IntN(10000)
-		if _, again := given.LoadOrStore(port, true); again {
+		claimed, err := claim(port)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if !claimed {
 			continue
 		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -53,6 +60,24 @@ func FreeAddr() (string, error) {
 		errs = append(errs, err)
 	}
 	return "", fmt.Errorf("no port is free: %w", errors.Join(errs...))
+}
+
+// claim claims a port, unless this process or another one that runs has claimed it: tests of several packages run at
+// once, and nothing listens on a port between FreeAddr and the start of a process.
+func claim(port int) (bool, error) {
+	dir := filepath.Join(os.TempDir(), "percodb-test-ports")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return false, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return false, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return false, f.Close()
+	}
+	given.Store(port, f)
+	return true, nil
 }
 
 // Process is a child process.

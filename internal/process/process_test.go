@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,5 +96,25 @@ func TestEnd(t *testing.T) {
 	}
 	if err := p.Pause(); err == nil {
 		t.Error("a process that has ended was paused")
+	}
+}
+
+// Goal: an address is given once, also while nothing listens there, whichever process asks. Method: its port is claimed again, as another process would: the
+// claim is that of an open file, not of a process.
+func TestFreeAddrClaimsThePort(t *testing.T) {
+	addr, err := FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claimed, err := claim(port); claimed || err != nil {
+		t.Errorf("port %d was given twice: %v", port, err)
 	}
 }

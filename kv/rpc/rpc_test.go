@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
+	ports "github.com/percodb/percodb/internal/process"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/storage"
@@ -79,7 +80,7 @@ func newCluster(t testing.TB, kvProcesses int) *cluster {
 	}})
 	c.must(err)
 	for i := range kvProcesses {
-		p := &process{c: c, fs: storage.NewMemFS(), addr: "127.0.0.1:0", id: fmt.Sprintf("kv%d", i)}
+		p := &process{c: c, fs: storage.NewMemFS(), addr: freeAddr(t), id: fmt.Sprintf("kv%d", i)}
 		c.procs = append(c.procs, p)
 		p.start()
 		t.Cleanup(p.kill)
@@ -123,6 +124,16 @@ type process struct {
 	id     string
 	store  *kv.Store
 	server *grpc.Server
+}
+
+// freeAddr is an address that stays free while the process that listens there is away.
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	addr, err := ports.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
 }
 
 func (p *process) start() {
@@ -424,7 +435,7 @@ func TestTransfersWhileProcessesRestart(t *testing.T) {
 		p.kill()
 		time.Sleep(20 * time.Millisecond) // Clients send requests to the dead process.
 		if i%2 == 1 {
-			p.addr = "127.0.0.1:0" // it comes back elsewhere
+			p.addr = freeAddr(t) // it comes back elsewhere
 		}
 		p.start()
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/internal/errkind"
+	"github.com/percodb/percodb/internal/process"
 	"github.com/percodb/percodb/notify"
 	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
@@ -59,7 +60,11 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t}
-	c.start("127.0.0.1:0")
+	addr, err := process.FreeAddr() // It is started again there.
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.start(addr)
 	t.Cleanup(func() { c.stop() })
 	return c
 }

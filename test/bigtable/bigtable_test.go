@@ -8,13 +8,17 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigtable"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/percodb/percodb/internal/process"
+	kvbigtable "github.com/percodb/percodb/kv/bigtable"
 )
 
 // waitTimeout bounds every wait of these tests.
@@ -141,16 +145,18 @@ func TestSeveralProcesses(t *testing.T) {
 	}
 	deadlock(t, a, b)
 
-	acknowledged := make(chan int)
+	var byFirst, bySecond atomic.Int64
+	var clients sync.WaitGroup
 	stop := make(chan struct{})
-	for _, addr := range []string{addr1, addr2} {
-		go func() { acknowledged <- increment(t.Context(), addr, stop) }()
-	}
-	time.Sleep(time.Second) // Both increment.
+	clients.Go(func() { increment(t.Context(), addr1, stop, &byFirst) })
+	clients.Go(func() { increment(t.Context(), addr2, stop, &bySecond) })
+	await(t, "both increment", func() bool { return byFirst.Load() > 0 && bySecond.Load() > 0 })
 	first.Kill()
-	time.Sleep(5 * time.Second) // The other takes over and goes on.
+	killed := bySecond.Load()
+	await(t, "the other takes over", func() bool { return bySecond.Load() > killed+5 })
 	close(stop)
-	sum := <-acknowledged + <-acknowledged
+	clients.Wait()
+	sum := int(byFirst.Load() + bySecond.Load())
 	got := mustInt(t, b, "SELECT n FROM c WHERE id = 1")
 	// The killed process may have committed one that it did not acknowledge.
 	if got < sum || got > sum+1 {
@@ -179,20 +185,42 @@ func TestProcessesThatEndWithTheCoordinator(t *testing.T) {
 	}
 	mustExec(t, conn, "BEGIN")
 	mustExec(t, conn, "UPDATE t SET n = 1 WHERE id = 3")
-	time.Sleep(time.Second) // The coordinator has saved its members.
+	awaitMembers(t, emulator, 3)
 	coordinator.Kill()
 	second.Kill()
 	const removed = "locks of an SQL process that has ended were removed"
-	for begun := time.Now(); strings.Count(left.Output(), removed) < 2; time.Sleep(10 * time.Millisecond) {
-		if time.Since(begun) > waitTimeout {
-			t.Fatal("the locks were not removed")
-		}
-	}
+	await(t, "the locks are removed", func() bool { return strings.Count(left.Output(), removed) == 2 })
 	mustExec(t, conn, "COMMIT")
 	mustExec(t, conn, "UPDATE t SET n = n + 1")
 	if got := mustInt(t, conn, "SELECT sum(n) FROM t"); got != 4 {
 		t.Errorf("the sum is %d", got)
 	}
+}
+
+// awaitMembers waits until the coordinator has saved its members in the table, of whom there are n.
+func awaitMembers(t *testing.T, emulator string, n int) {
+	t.Helper()
+	client, err := bigtable.NewClient(t.Context(), "p", "i", kvbigtable.EmulatorOptions(emulator)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	table := client.Open("percodb")
+	await(t, "the coordinator has saved its members", func() bool {
+		saved := 0
+		err := table.ReadRows(t.Context(), bigtable.PrefixRange("m"), func(r bigtable.Row) bool {
+			for _, item := range r["m"] {
+				if item.Column == "m:members" {
+					saved = len(item.Value) / 8
+				}
+			}
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return saved == n
+	})
 }
 
 // deadlock makes two sessions wait for each other; one of them must get the error.
@@ -229,26 +257,36 @@ func deadlock(t *testing.T, a, b *pgx.Conn) {
 	}
 }
 
-// increment increments the counter until stop is closed or the process is gone, and returns how often it was told that it did.
-func increment(ctx context.Context, addr string, stop <-chan struct{}) (acknowledged int) {
+// await waits for a condition.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(waitTimeout); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", waitTimeout, what)
+		}
+	}
+}
+
+// increment increments the counter until stop is closed or the process is gone, and counts how often it was told that it did.
+func increment(ctx context.Context, addr string, stop <-chan struct{}, acknowledged *atomic.Int64) {
 	conn, err := pgx.Connect(ctx, "postgres://postgres@"+addr+"/percodb")
 	if err != nil {
-		return 0
+		return
 	}
 	defer conn.Close(context.Background())
 	for {
 		select {
 		case <-stop:
-			return acknowledged
+			return
 		default:
 		}
 		_, err := conn.Exec(ctx, "UPDATE c SET n = n + 1 WHERE id = 1")
 		var pg *pgconn.PgError
 		switch {
 		case err == nil:
-			acknowledged++
+			acknowledged.Add(1)
 		case !errors.As(err, &pg) || conn.IsClosed():
-			return acknowledged
+			return
 		}
 	}
 }

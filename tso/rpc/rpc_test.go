@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
+	"github.com/percodb/percodb/internal/process"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -29,7 +30,11 @@ type node struct {
 
 func startNode(t testing.TB) *node {
 	t.Helper()
-	n := &node{t: t, addr: "127.0.0.1:0", window: &tso.MemoryWindow{}}
+	addr, err := process.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{t: t, addr: addr, window: &tso.MemoryWindow{}}
 	n.start()
 	t.Cleanup(n.kill)
 	return n
@@ -41,7 +46,6 @@ func (n *node) start() {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.addr = l.Addr().String()
 	if n.local, err = tso.NewLocal(context.Background(), n.window, tso.Options{}); err != nil {
 		n.t.Fatal(err)
 	}
