@@ -342,6 +342,7 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 	}
 	var final *outcome
 	at, err := ch.catalog.retryAt(ctx, func(txn *percolator.Txn) error {
+		first, final = 0, nil // of an attempt that met a conflict
 		if held.until != 0 {
 			txn.SetCommitPermit(until(held.until))
 		}

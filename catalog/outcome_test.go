@@ -4,9 +4,11 @@ import (
 	"context"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
 )
 
 // Goal: the schemas that a process has after changes of its own, without having read them, are what is stored, in the changed database and in
@@ -164,5 +166,67 @@ func TestRowsWithWrites(t *testing.T) {
 	want, err := readSchemaRows(ctx, txn, spans, stored)
 	if err != nil || !reflect.DeepEqual(got.rows, want.rows) || len(want.rows) != 4 {
 		t.Errorf("%q, want %q %v", got.rows, want.rows, err)
+	}
+}
+
+// dropping is an oracle that calls drop once, after it has taken a timestamp.
+type dropping struct {
+	tso.Oracle
+	drop func()
+}
+
+func (d *dropping) Now(ctx context.Context) (tso.Timestamp, error) {
+	ts, err := d.Oracle.Now(ctx)
+	if f := d.drop; f != nil {
+		d.drop = nil
+		f()
+	}
+	return ts, err
+}
+
+// Goal: what an attempt has foreseen that met a conflict is not published. Method: another process drops the table between the snapshot and the commit of a
+// reservation, whose next attempt finds nothing to change.
+func TestReserveInADroppedTable(t *testing.T) {
+	ctx := context.Background()
+	var oracle *dropping
+	db := newDBUnder(t, func(o tso.Oracle) tso.Oracle {
+		oracle = &dropping{Oracle: o}
+		return oracle
+	})
+	c := newCatalog(t, db, Options{Shared: true, Lease: time.Minute, PollInterval: time.Hour})
+	table := mustCreate(t, c, "t")
+	version, err := c.NewID(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := c.NewGuard()
+	g.Reset(begin(t, db))
+	defer g.Done(ctx, 0, nil)
+	ch, err := g.Change(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oracle.drop = func() {
+		txn := begin(t, db)
+		for _, key := range [][]byte{c.space.idKey(wordRelation, table.ID), c.space.nameKey(table.Schema, table.Name)} {
+			if err := txn.Delete(key); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := putNumber(txn, keyVersion, version); err != nil {
+			t.Error(err)
+		}
+		if _, err := txn.Commit(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := ch.Reserve(ctx, table.ID, 1); err != nil {
+		t.Fatal(err)
+	}
+	if oracle.drop != nil {
+		t.Fatal("the table is there")
+	}
+	if r := c.Latest(); r != nil && r.Version() != version {
+		t.Errorf("the schema has the version %d, and the process takes it for %d", version, r.Version())
 	}
 }
