@@ -121,9 +121,8 @@ func (r *run) rewrite(ctx context.Context, old, next *catalog.TableDescriptor, t
 			return err
 		}
 		if make != nil {
-			if make.Begin(row); r.User != next.OwnerOID() { // transform evaluates expressions of the statement, with the privileges of the user.
-				defer r.actAsOwner(next)()
-			}
+			make.Begin(row)
+			defer r.actAsOwner(next)() // not before: transform evaluates expressions of the statement, with the privileges of the user
 		}
 		for i := range next.Indexes {
 			if err := writeEntry(ctx, out, next, &next.Indexes[i], make, row); err != nil {

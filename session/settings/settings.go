@@ -504,6 +504,9 @@ func (s *Settings) Mark() Mark { return Mark{maps.Clone(s.values), maps.Clone(s.
 
 // RollbackTo restores the values of a mark of the same transaction.
 func (s *Settings) RollbackTo(m Mark) {
+	if maps.Equal(s.values, m.values) && maps.Equal(s.locals, m.locals) {
+		return
+	}
 	s.restore(m.values)
 	s.locals = maps.Clone(m.locals)
 	s.notify()

@@ -177,3 +177,14 @@ func TestAnalyzerAndFunctionsOfUsers(t *testing.T) {
 		t.Error("a table was not analyzed at first")
 	}
 }
+
+// Goal: they are executed so as well when the table is rewritten, and when who does that has become the owner by SET ROLE. Method: ALTER TABLE that rewrites,
+// and REINDEX, with functions that try to take the role back.
+func TestCVE_2020_25695_Rewrite(t *testing.T) {
+	h := startHoles(t, spy...)
+	execAll(t, h.roles["alice"], fmt.Sprintf(attacking, `'reset role', 'set role postgres', 'select set_config(''role'', ''none'', false)', 'alter role alice superuser'`))
+	for _, statement := range []string{"alter table spy.t add w int default random()", "alter table spy.t alter w type bigint", "alter table spy.t drop constraint t_pkey", "reindex table spy.t"} {
+		h.try("postgres", attempt{"set role alice", ""}, attempt{statement, ""}, attempt{"select current_user, rolsuper from pg_roles where rolname = 'alice'", "alice|f"},
+			attempt{"select distinct who, what from spy.note", "alice|called"}, attempt{"truncate spy.note; reset role", ""})
+	}
+}
