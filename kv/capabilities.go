@@ -15,8 +15,9 @@ type Capabilities struct {
 	OnePhase, Async bool
 	// ReadLatest: GetLatest is answered.
 	ReadLatest bool
-	// LockQueue: AcquireLocks waits in a queue for up to Wait. Without it the answer is *mvcc.KeyLockedError at once.
-	LockQueue bool
+	// LockQueue: AcquireLocks waits in a queue for up to Wait. LockWait: it waits, in no order. Without either the answer is
+	// *mvcc.KeyLockedError at once.
+	LockQueue, LockWait bool
 	// WaitForRelease: WaitForRelease is answered.
 	WaitForRelease bool
 	// ReadFence: the shard remembers the timestamps that it has served reads at, and the MinCommitTS of every later

@@ -80,7 +80,8 @@ func (n *Node) startBigtable(ctx context.Context) error {
 	table := &storage{
 		router: bigtable.NewRouter(shard), oracle: oracle, waits: waits, leases: leaserpc.NewClient(conn), process: process,
 		join: func(hub *notify.Hub) {
-			client := notifyrpc.Connect(conn, process, hub, n.log)
+			client := notifyrpc.Connect(conn, notifyrpc.Options{Process: process, Hub: hub, Logger: n.log, LockHint: shard.ReceiveHint})
+			shard.ConnectHints(client.SendLockHint)
 			n.onClose(func(context.Context) { client.Close() })
 		},
 	}

@@ -236,7 +236,7 @@ func (n *Node) startSQL(ctx context.Context) error {
 	cluster := &storage{
 		router: router, oracle: oracle, waits: kvrpc.NewWaitGraph(conn), leases: leaserpc.NewClient(conn), process: process,
 		join: func(hub *notify.Hub) {
-			client := notifyrpc.Connect(conn, process, hub, n.log)
+			client := notifyrpc.Connect(conn, notifyrpc.Options{Process: process, Hub: hub, Logger: n.log})
 			n.onClose(func(context.Context) { client.Close() })
 		},
 	}

@@ -15,7 +15,8 @@
 //	N3 The cost of a notification depends on the listeners of its channel alone. No lock is common to all channels.
 //	N4 Queues are bounded. A listener whose queue is full is ended.
 //
-// The Exchange also reports that a process has ended (ExchangeOptions.Ended), so that others do not wait for what it held.
+// The Exchange also reports that a process has ended (ExchangeOptions.Ended), so that others do not wait for what it held, and
+// passes on hints about locks between two processes (LockHint), which it may drop.
 //
 // In a cluster the Exchange is in the tso process. It ends the listeners of the channels that a process has announced when the
 // connection to that process breaks, since nobody knows whether the transactions have committed; a process that loses its

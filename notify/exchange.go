@@ -39,6 +39,17 @@ type Event struct {
 	Lost    string // the channel whose listeners are to be ended; "": none
 	LostAll bool   // all listeners are to be ended
 	Ended   bool   // a process has ended; what it has left was finished, as far as possible
+	// LockHint is from another process; nil: none.
+	LockHint *LockHint
+}
+
+// size is the number of bytes that a queue counts for the event.
+func (e *Event) size() int64 {
+	n := e.Message.Size() + int64(len(e.Lost)) + eventBytes
+	if e.LockHint != nil {
+		n += int64(len(e.LockHint.Key))
+	}
+	return n
 }
 
 // eventBytes is what an event takes beside its strings.
@@ -257,7 +268,7 @@ func (m *Member) wake() {
 
 // add sends the process an event; one that is too slow is disconnected, and ends its listeners.
 func (m *Member) add(e Event) {
-	if !m.queue.add(e.Message.Size()+int64(len(e.Lost))+eventBytes, e) {
+	if !m.queue.add(e.size(), e) {
 		m.fail()
 	}
 }

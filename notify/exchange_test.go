@@ -3,6 +3,7 @@ package notify
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,6 +39,8 @@ func events(m *Member) string {
 			text += "lost all; "
 		case e.Ended:
 			text += "ended; "
+		case e.LockHint != nil:
+			text += fmt.Sprintf("hint of %d: %d %s %v; ", e.LockHint.Process, e.LockHint.Holder, e.LockHint.Key, e.LockHint.Released)
 		default:
 			text += fmt.Sprintf("%s %s; ", e.Message.Channel, e.Message.Payload)
 		}
@@ -140,6 +143,36 @@ func TestSlowProcess(t *testing.T) {
 	if got := slow.Next(); got != nil {
 		t.Errorf("%d events are left", len(got))
 	}
+}
+
+// Goal: a hint about a lock reaches the process that it is for and names its sender; hints for processes that are not connected are dropped, and so are those for a process that is
+// slow, which stays connected and gets its notifications. Method: an exchange with a small queue.
+func TestLockHints(t *testing.T) {
+	m := message("x", "payload")
+	x := newExchange(t, ExchangeOptions{MemberBytes: 40 * m.Size()})
+	a, b := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"x"}})
+	hint := LockHint{Process: 2, Holder: 5, Key: []byte("k")}
+	a.SendLockHint(hint)
+	expectEvents(t, b, "hint of 1: 5 k false; ")
+	b.SendLockHint(LockHint{Process: 1, Holder: 5, Key: []byte("k"), Released: true})
+	expectEvents(t, a, "hint of 2: 5 k true; ")
+	b.SendLockHint(LockHint{Process: 3})
+	for range 1000 {
+		a.SendLockHint(hint)
+	}
+	a.Announce(1, []string{"x"})
+	a.Publish(1, []Message{m})
+	hints, _ := strings.CutSuffix(events(b), "x payload; ")
+	if n := strings.Count(hints, "hint"); n == 0 || n > 10 || strings.Contains(hints, "payload") {
+		t.Errorf("%d hints: %s", n, hints)
+	}
+	select {
+	case <-b.done:
+		t.Error("the process was disconnected")
+	default:
+	}
+	b.Leave()
+	a.SendLockHint(hint)
 }
 
 func TestNextWaits(t *testing.T) {

@@ -157,7 +157,7 @@ func (a *lockRequests) sendSome(ctx context.Context, bo *backoff, shard kv.Shard
 			return &LockNotAvailableError{Key: locked.Key, Lock: locked.Lock}
 		case !a.deadline.IsZero() && !time.Now().Before(a.deadline):
 			return &LockNotAvailableError{Key: locked.Key, Lock: locked.Lock, Timeout: true}
-		case shard.Capabilities().LockQueue:
+		case waits(shard):
 			req.Alive = locked.Lock.StartTS
 		default:
 			if err := a.pause(ctx, &pausing, locked); err != nil {
@@ -186,7 +186,13 @@ func (a *lockRequests) note(keys [][]byte, resp *kv.AcquireLocksResponse) {
 	}
 }
 
-// pause waits before another request where the shard has no queue to wait in.
+// waits reports whether requests wait at the shard.
+func waits(shard kv.Shard) bool {
+	caps := shard.Capabilities()
+	return caps.LockQueue || caps.LockWait
+}
+
+// pause waits before another request where requests do not wait at the shard.
 func (a *lockRequests) pause(ctx context.Context, bo *backoff, locked *mvcc.KeyLockedError) error {
 	pause, err := bo.next(ctx, backoffLock, locked)
 	if err != nil && ctx.Err() == nil { // the budget does not apply to waiting for a lock

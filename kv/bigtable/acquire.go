@@ -12,8 +12,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Intervals at which a waiter looks at the lock again, unless this process removes it; and how long it does so before the
-// caller checks whether the holder is alive.
+// Intervals at which a waiter looks at the lock again, unless it is woken; and how long it does so before the caller checks whether the
+// holder is alive.
 const (
 	pollFirst = 2 * time.Millisecond
 	pollMost  = 50 * time.Millisecond
@@ -202,22 +202,29 @@ func (a *acquiring) lock(at tso.Timestamp) *heldLock {
 		LeaseMillis: a.req.LeaseMillis, HeardMillis: a.s.heardMillis(), Process: a.req.Process, ForUpdateTS: at})
 }
 
-// await waits until a key may be free. It returns the lock that is in the way when the time is over, and before that now and
-// then, so that the caller checks whether its transaction is alive.
+// await waits until a key may be free. It returns the lock that is in the way when the time is over, so that the caller checks whether its
+// transaction is alive.
 func (a *acquiring) await(ctx context.Context, i int) error {
 	blocked := a.got[i].blocked
 	deadlock, stop := a.watch(ctx, blocked)
 	defer stop()
-	defer a.s.wakeup.arrive(a.req.Keys[i], a.req.StartTS)()
-	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
+	key := a.req.Keys[i]
+	defer a.s.wakeup.arrive(key, a.req.StartTS)()
+	pause := pollFirst
+	if a.req.Alive == blocked.Lock.StartTS { // An earlier request has waited for it.
+		pause = pollMost
+	}
+	woken := a.s.wakeup.on(key)
+	for a.askForHint(key, &blocked.Lock); ; pause = min(2*pause, pollMost) {
 		left := time.Until(a.until)
 		if left <= 0 {
 			return blocked
 		}
 		timer := time.NewTimer(min(pause, left))
 		select {
-		case <-a.s.wakeup.on(a.req.Keys[i]):
+		case <-woken:
 		case <-timer.C:
+			a.askForHint(key, &blocked.Lock)
 		case err := <-deadlock:
 			timer.Stop()
 			return err
@@ -229,7 +236,8 @@ func (a *acquiring) await(ctx context.Context, i int) error {
 			return ctx.Err()
 		}
 		timer.Stop()
-		v, err := a.s.look(ctx, a.req.StartTS, a.req.Keys[i])
+		woken = a.s.wakeup.on(key) // before the look: what is removed after it wakes again
+		v, err := a.s.look(ctx, a.req.StartTS, key)
 		if err != nil {
 			return err
 		}
@@ -319,9 +327,13 @@ func (s *Shard) releaseOne(ctx context.Context, req *kv.ReleaseLocksRequest, key
 			}
 		}
 		v, err := s.look(ctx, req.StartTS, key)
-		if err != nil || v.own == nil {
+		if err != nil {
 			s.memo.forget(req.StartTS, key)
 			return err
+		}
+		if v.own == nil {
+			s.finished(key, req.StartTS, 0, nil)
+			return nil
 		}
 		l = v.own
 	}

@@ -52,6 +52,9 @@ func (f *finishing) one(ctx context.Context, i int, v *view, do mvcc.Finish) err
 // carryOut makes the change of a decision by v; done is false if the row was not as in v any more.
 func (s *Shard) carryOut(ctx context.Context, key []byte, do mvcc.Finish, startTS, commitTS tso.Timestamp, v *view) (done bool, err error) {
 	if do == mvcc.FinishNothing {
+		if v.own == nil { // it has gone in an attempt whose answer was lost, or by another process
+			s.finished(key, startTS, 0, nil)
+		}
 		return true, nil
 	}
 	change := finishChange(do, startTS, commitTS, v.own)
@@ -62,8 +65,9 @@ func (s *Shard) carryOut(ctx context.Context, key []byte, do mvcc.Finish, startT
 	case do == mvcc.FinishRecord:
 		u := unchanged{startTS: startTS, version: max(v.NewestCommitTS, startTS), status: v.status, locks: ownLock}
 		done, err = s.c.unless(ctx, row, u.violated(), change)
-	default:
-		return true, nil // there is no lock to be removed
+	default: // there is no lock to be removed
+		s.finished(key, startTS, 0, nil)
+		return true, nil
 	}
 	if done {
 		s.finished(key, startTS, commitTS, v.own)
@@ -74,7 +78,7 @@ func (s *Shard) carryOut(ctx context.Context, key []byte, do mvcc.Finish, startT
 // finished is called when a transaction's lock on key is gone.
 func (s *Shard) finished(key []byte, startTS, commitTS tso.Timestamp, own *heldLock) {
 	s.memo.forget(startTS, key)
-	s.wakeup.wake(key)
+	s.released(key, startTS)
 	if commitTS != 0 && own != nil {
 		s.hints.committed(key, commitTS, own.lock.Notify)
 	}

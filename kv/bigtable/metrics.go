@@ -22,8 +22,11 @@ type requestMetrics struct {
 	readsGathered, writesGathered prometheus.Counter
 	// Rows that were read since they were likely to be read next, and the reads that found theirs among them.
 	rowsAhead, aheadHits prometheus.Counter
-	load                 nodeLoad
-	all                  []prometheus.Collector
+	// Hints between processes about locks: see lockhints.go.
+	hintsSent, hintsReceived prometheus.Counter
+	locksAwaited             prometheus.Gauge
+	load                     nodeLoad
+	all                      []prometheus.Collector
 }
 
 type methodMetrics struct {
@@ -47,6 +50,10 @@ func newRequestMetrics() *requestMetrics {
 		readsGathered:    counter("reads_gathered_total", "Reads of single rows that were sent with others in one request.", nil),
 		rowsAhead:        counter("rows_read_ahead_total", "Rows that were read with a neighbour, before they were asked for.", nil),
 		aheadHits:        counter("read_ahead_hits_total", "Reads of single rows that needed no request, since the row was read ahead.", nil),
+		hintsSent:        counter("lock_hints_sent_total", "Hints sent to processes that wait for a lock of this one, which is gone.", nil),
+		hintsReceived:    counter("lock_hints_received_total", "Hints of other processes that a lock is gone that was waited for here.", nil),
+		locksAwaited: prometheus.NewGauge(prometheus.GaugeOpts{Name: "percodb_bigtable_locks_awaited",
+			Help: "Locks of this process that transactions of other processes wait for, or have lately waited for."}),
 		writesGathered: counter("commits_gathered_total",
 			"Commits whose rows but the primary were sent with those of other commits in one request.", nil),
 	}
@@ -54,7 +61,8 @@ func newRequestMetrics() *requestMetrics {
 		"Work of Bigtable's nodes for this process, by what Google states that a node does: its rate is the number of nodes that are busy.", nil)
 	needed := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "percodb_bigtable_nodes_needed",
 		Help: "Nodes that this process's requests of the last minute need, at 70 % of what a node does."}, m.load.needed)
-	m.all = []prometheus.Collector{m.rowsRead, m.conditionsFailed, m.readsGathered, m.writesGathered, m.rowsAhead, m.aheadHits, m.load.total, needed}
+	m.all = []prometheus.Collector{m.rowsRead, m.conditionsFailed, m.readsGathered, m.writesGathered, m.rowsAhead, m.aheadHits, m.hintsSent,
+		m.hintsReceived, m.locksAwaited, m.load.total, needed}
 	for _, method := range methods {
 		labels := prometheus.Labels{"method": method}
 		of := &methodMetrics{

@@ -306,7 +306,7 @@ func (s *Shard) undoPrewrite(ctx context.Context, key []byte, d *prewritten) err
 		}
 		undone, err := s.c.onlyIf(ctx, rowKey(key), lockIs(placed.column, placed.value), change)
 		if err != nil || undone {
-			s.wakeup.wake(key)
+			s.released(key, startTS)
 			return err
 		}
 		v, err := s.look(ctx, startTS, key) // it was pushed, or resolved

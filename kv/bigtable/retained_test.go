@@ -158,7 +158,7 @@ func TestWaitLeavesNothing(t *testing.T) {
 			t.Fatalf("wait for %v: %v", wait, err)
 		}
 	}
-	if n := len(s.wakeup.waiting) + len(s.wakeup.waiters); n > 0 {
+	if n := len(s.wakeup.keys); n > 0 {
 		t.Errorf("%d keys are waited for", n)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/waitgraph"
+	"github.com/percodb/percodb/notify"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -27,22 +27,24 @@ const requestsAtOnce = 128
 
 // Shard serves all keys of the table. Any number of processes have one. Safe for concurrent use.
 type Shard struct {
-	c      *Client
-	opts   ShardOptions
-	run    uint64 // identifies the Shard: see SyncLog
-	memo   memo
-	wakeup wakeups
-	hints  hints
-	issued issued
-	gc     collection
-	closed atomic.Bool
-	ended  chan struct{} // is closed by Close
-	fence  fenceCache
-	limit  limiter
-	reads  gatherer[pointRead]
-	writes gatherer[bulkWrite]
-	ahead  readahead
-	sizes  dataSizes
+	c          *Client
+	opts       ShardOptions
+	run        uint64 // identifies the Shard: see SyncLog
+	memo       memo
+	wakeup     wakeups
+	hints      hints
+	awaited    awaited
+	hintSender atomic.Pointer[func(notify.LockHint)] // nil: no hints are sent to other processes
+	issued     issued
+	gc         collection
+	closed     atomic.Bool
+	ended      chan struct{} // is closed by Close
+	fence      fenceCache
+	limit      limiter
+	reads      gatherer[pointRead]
+	writes     gatherer[bulkWrite]
+	ahead      readahead
+	sizes      dataSizes
 
 	rowBytes int // maxRowBytes, less in tests
 }
@@ -69,7 +71,7 @@ func NewShard(ctx context.Context, c *Client, opts ShardOptions) (*Shard, error)
 		opts.Clock = time.Now
 	}
 	s := &Shard{c: c, opts: opts, run: rand.Uint64(), ended: make(chan struct{}), rowBytes: maxRowBytes}
-	s.ahead.prefixLen = opts.PrefixLen
+	s.ahead.prefixLen, s.awaited.gauge = opts.PrefixLen, c.metrics.locksAwaited
 	s.issued.oracle, s.limit.perSecond = opts.Oracle, float64(opts.RowsPerSecond)
 	s.reads = gatherer[pointRead]{atOnce: readsAtOnce, most: mostGathered, send: s.readPoints}
 	s.writes = gatherer[bulkWrite]{atOnce: bulksAtOnce, most: mostBulkWrites, send: c.writeBulks}
@@ -90,9 +92,11 @@ func (s *Shard) Close() {
 }
 
 // Capabilities implements kv.Shard. Bigtable changes one row at a time, so nothing commits in one phase; it computes no
-// timestamps, and remembers neither reads nor waiters.
+// timestamps, and remembers neither reads nor the order of waiters.
 // Secondaries are committed without a condition, again if need be, and their cells with them.
-func (s *Shard) Capabilities() kv.Capabilities { return kv.Capabilities{LateCells: true} }
+func (s *Shard) Capabilities() kv.Capabilities {
+	return kv.Capabilities{LockWait: true, LateCells: true}
+}
 
 // theRange is the only range: Bigtable divides and places rows by itself.
 func theRange() kv.RangeDescriptor {
@@ -255,67 +259,4 @@ func (m *memo) forget(startTS tso.Timestamp, key []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.locks, memoKey{startTS, string(key)})
-}
-
-// wakeups wakes those of this process who wait for a lock that this process removes. Locks that others remove are found by
-// polling.
-type wakeups struct {
-	mu      sync.Mutex
-	waiting map[string]chan struct{}
-	waiters map[string][]tso.Timestamp // in order of arrival
-}
-
-// arrive registers that a transaction waits for key, until leave is called.
-func (w *wakeups) arrive(key []byte, startTS tso.Timestamp) (leave func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.waiters == nil {
-		w.waiters = map[string][]tso.Timestamp{}
-	}
-	w.waiters[string(key)] = append(w.waiters[string(key)], startTS)
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		left := slices.Clone(w.waiters[string(key)])
-		if at := slices.Index(left, startTS); at >= 0 {
-			left = slices.Delete(left, at, at+1)
-		}
-		if len(left) == 0 {
-			delete(w.waiters, string(key))
-			delete(w.waiting, string(key))
-		} else {
-			w.waiters[string(key)] = left
-		}
-	}
-}
-
-// waitersFor returns the transactions of this process that wait for key.
-func (w *wakeups) waitersFor(key []byte) []tso.Timestamp {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.waiters[string(key)])
-}
-
-// on returns a channel that is closed when a lock on key is removed here.
-func (w *wakeups) on(key []byte) <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.waiting == nil {
-		w.waiting = map[string]chan struct{}{}
-	}
-	ch := w.waiting[string(key)]
-	if ch == nil {
-		ch = make(chan struct{})
-		w.waiting[string(key)] = ch
-	}
-	return ch
-}
-
-func (w *wakeups) wake(key []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ch := w.waiting[string(key)]; ch != nil {
-		close(ch)
-		delete(w.waiting, string(key))
-	}
 }

@@ -25,6 +25,9 @@ const (
 	outBytes = 64 << 20
 	// maxLost is the number of lost channels that are listed one by one.
 	maxLost = 10_000
+	// hintOutBytes is the number of bytes that wait to be sent beyond which hints are dropped, hintBytes what one takes beside its key.
+	hintOutBytes = outBytes / 16
+	hintBytes    = 128
 	// leaveTimeout bounds the wait at Close until the Exchange knows that the process ends; it notices anyway, later.
 	leaveTimeout = time.Second
 )
@@ -42,9 +45,7 @@ func (*UnavailableError) Kind() errkind.Kind { return errkind.OracleUnavailable 
 // Client connects the Hub of a process with the Exchange. It connects again when the connection is lost. Safe for concurrent use.
 type Client struct {
 	client  notifypb.NotificationsClient
-	hub     *notify.Hub
-	log     *slog.Logger
-	process uint64
+	opts    Options
 	stop    context.CancelFunc
 	stopped chan struct{}
 
@@ -69,15 +70,24 @@ type announced struct {
 	over     bool // its end is on its way
 }
 
-// Connect connects hub by conn, which stays the caller's, until Close. process identifies this process in the cluster.
-func Connect(conn grpc.ClientConnInterface, process uint64, hub *notify.Hub, log *slog.Logger) *Client {
+// Options of a Client. All but LockHint are required.
+type Options struct {
+	Process uint64 // identifies this process in the cluster
+	Hub     *notify.Hub
+	Logger  *slog.Logger
+	// LockHint is called with the hints of other processes. It does not block. nil: they are dropped.
+	LockHint func(notify.LockHint)
+}
+
+// Connect connects a Hub by conn, which stays the caller's, until Close.
+func Connect(conn grpc.ClientConnInterface, opts Options) *Client {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Client{
-		client: notifypb.NewNotificationsClient(conn), hub: hub, log: log, process: process,
+		client: notifypb.NewNotificationsClient(conn), opts: opts,
 		stop: stop, stopped: make(chan struct{}), changed: make(chan struct{}),
 		refs: map[string]int{}, announced: map[uint64]*announced{}, lost: map[string]struct{}{},
 	}
-	hub.Join(c)
+	opts.Hub.Join(c)
 	go c.run(ctx)
 	return c
 }
@@ -88,7 +98,7 @@ func (c *Client) Close() {
 	defer cancel()
 	err := c.request(ctx, func(id uint64) *notifypb.Request { return &notifypb.Request{Kind: &notifypb.Request_Leave{Leave: id}} })
 	if err != nil {
-		c.log.Debug("the tso process was not told that this process ends", "err", err)
+		c.opts.Logger.Debug("the tso process was not told that this process ends", "err", err)
 	}
 	c.stop()
 	<-c.stopped
@@ -102,7 +112,7 @@ func (c *Client) run(ctx context.Context) {
 		if established {
 			wait = retryMin
 			if ctx.Err() == nil {
-				c.log.Warn("the connection that notifications arrive by was lost: all listening sessions end", "err", err)
+				c.opts.Logger.Warn("the connection that notifications arrive by was lost: all listening sessions end", "err", err)
 			}
 		}
 		select {
@@ -160,7 +170,7 @@ func (c *Client) connect(ctx context.Context) (established bool, err error) {
 func (c *Client) begin(s *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	hello := &notifypb.Hello{Process: c.process, Channels: slices.Collect(maps.Keys(c.refs)), Lost: slices.Collect(maps.Keys(c.lost)), LostAll: c.lostAll}
+	hello := &notifypb.Hello{Process: c.opts.Process, Channels: slices.Collect(maps.Keys(c.refs)), Lost: slices.Collect(maps.Keys(c.lost)), LostAll: c.lostAll}
 	for id, a := range c.announced {
 		hello.Announced = append(hello.Announced, &notifypb.Channels{Id: id, Channels: a.channels})
 	}
@@ -183,7 +193,7 @@ func (c *Client) end(s *connection) {
 	}
 	close(s.done)
 	c.mu.Unlock()
-	c.hub.LoseAll()
+	c.opts.Hub.LoseAll()
 }
 
 // lose has the next connection begin with the loss of channels.
@@ -237,13 +247,19 @@ func (c *Client) send(ctx context.Context, s *connection) {
 
 // handle takes events in. The first ones confirm Hello.
 func (c *Client) handle(s *connection, e *notifypb.Events) {
-	c.hub.Deliver(decodeMessages(e.Messages))
-	c.hub.Lose(e.Lost)
+	hub := c.opts.Hub
+	hub.Deliver(decodeMessages(e.Messages))
+	hub.Lose(e.Lost)
 	if e.LostAll {
-		c.hub.LoseAll()
+		hub.LoseAll()
 	}
 	if e.Ended {
-		c.hub.ProcessEnded()
+		hub.ProcessEnded()
+	}
+	if c.opts.LockHint != nil {
+		for _, h := range e.LockHints {
+			c.opts.LockHint(decodeHint(h))
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -299,6 +315,16 @@ func (c *Client) ask(ctx context.Context, build func(id uint64) *notifypb.Reques
 		case <-ctx.Done():
 			return nil, nil, context.Cause(ctx)
 		}
+	}
+}
+
+// SendLockHint sends a hint to another process, unless there is no connection or much waits to be sent. It does not block. h.Key must not change
+// afterwards.
+func (c *Client) SendLockHint(h notify.LockHint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.current; s != nil && s.bytes < hintOutBytes {
+		c.put(s, &notifypb.Request{Kind: &notifypb.Request_LockHint{LockHint: encodeHint(&h)}}, int64(len(h.Key))+hintBytes)
 	}
 }
 

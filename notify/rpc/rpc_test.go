@@ -99,7 +99,7 @@ func (c *cluster) hub() *notify.Hub {
 		c.t.Fatal(err)
 	}
 	hub := notify.New(notify.Options{})
-	client := Connect(conn, rand.Uint64(), hub, slog.New(slog.DiscardHandler))
+	client := Connect(conn, Options{Process: rand.Uint64(), Hub: hub, Logger: slog.New(slog.DiscardHandler)})
 	c.t.Cleanup(func() {
 		client.Close()
 		conn.Close()
@@ -225,6 +225,47 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
+// Goal: hints about locks pass between two processes, and again when the exchange has moved; without a connection they are dropped, and nothing waits. Method: an exchange that stops and
+// is started anew.
+func TestLockHints(t *testing.T) {
+	c := newCluster(t)
+	received := make(chan notify.LockHint, 100)
+	var clients []*Client
+	for process := range uint64(2) {
+		conn, err := tsorpc.Dial(c.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := Connect(conn, Options{Process: process + 1, Hub: notify.New(notify.Options{}), Logger: slog.New(slog.DiscardHandler),
+			LockHint: func(h notify.LockHint) { received <- h }})
+		t.Cleanup(func() {
+			client.Close()
+			conn.Close()
+		})
+		clients = append(clients, client)
+	}
+	hint := notify.LockHint{Process: 2, Holder: 5, Key: []byte("k"), Released: true}
+	for range 2 {
+		// Until both are connected hints are lost.
+		for begun, arrived := time.Now(), false; !arrived; {
+			clients[0].SendLockHint(hint)
+			select {
+			case h := <-received:
+				if arrived = true; h.Process != 1 || h.Holder != 5 || string(h.Key) != "k" || !h.Released {
+					t.Errorf("%+v", h)
+				}
+			case <-time.After(10 * time.Millisecond):
+				if time.Since(begun) > patience {
+					t.Fatal("no hint arrives")
+				}
+			}
+		}
+		c.stop()
+		clients[0].SendLockHint(hint)
+		c.start(c.addr)
+	}
+}
+
 func TestUnavailable(t *testing.T) {
 	conn, err := tsorpc.Dial("127.0.0.1:1")
 	if err != nil {
@@ -232,7 +273,7 @@ func TestUnavailable(t *testing.T) {
 	}
 	defer conn.Close()
 	hub := notify.New(notify.Options{})
-	client := Connect(conn, rand.Uint64(), hub, slog.New(slog.DiscardHandler))
+	client := Connect(conn, Options{Process: rand.Uint64(), Hub: hub, Logger: slog.New(slog.DiscardHandler)})
 	defer client.Close()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(errkind.New(errkind.Canceled, "canceled")) })

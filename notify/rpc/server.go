@@ -13,6 +13,7 @@ import (
 
 	"github.com/percodb/percodb/notify"
 	"github.com/percodb/percodb/notify/rpc/notifypb"
+	"github.com/percodb/percodb/tso"
 )
 
 type server struct {
@@ -86,6 +87,8 @@ func receive(stream grpc.BidiStreamingServer[notifypb.Request, notifypb.Events],
 			m.Lose(kind.Lose)
 		case *notifypb.Request_Leave:
 			m.Goodbye(kind.Leave)
+		case *notifypb.Request_LockHint:
+			m.SendLockHint(decodeHint(kind.LockHint))
 		}
 	}
 }
@@ -124,10 +127,21 @@ func appendEvent(batch *notifypb.Events, e *notify.Event) (size int) {
 		batch.LostAll = true
 	case e.Ended:
 		batch.Ended = true
+	case e.LockHint != nil:
+		batch.LockHints = append(batch.LockHints, encodeHint(e.LockHint))
+		size = len(e.LockHint.Key)
 	default:
 		batch.Messages = append(batch.Messages, encodeMessage(&e.Message))
 	}
-	return int(e.Message.Size()) + len(e.Lost)
+	return size + int(e.Message.Size()) + len(e.Lost)
+}
+
+func encodeHint(h *notify.LockHint) *notifypb.LockHint {
+	return &notifypb.LockHint{Process: h.Process, Holder: uint64(h.Holder), Key: h.Key, Released: h.Released}
+}
+
+func decodeHint(h *notifypb.LockHint) notify.LockHint {
+	return notify.LockHint{Process: h.GetProcess(), Holder: tso.Timestamp(h.GetHolder()), Key: h.GetKey(), Released: h.GetReleased()}
 }
 
 func encodeMessage(m *notify.Message) *notifypb.Message {

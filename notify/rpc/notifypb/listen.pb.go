@@ -35,6 +35,7 @@ type Request struct {
 	//	*Request_Cancel
 	//	*Request_Lose
 	//	*Request_Leave
+	//	*Request_LockHint
 	Kind          isRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -149,6 +150,15 @@ func (x *Request) GetLeave() uint64 {
 	return 0
 }
 
+func (x *Request) GetLockHint() *LockHint {
+	if x != nil {
+		if x, ok := x.Kind.(*Request_LockHint); ok {
+			return x.LockHint
+		}
+	}
+	return nil
+}
+
 type isRequest_Kind interface {
 	isRequest_Kind()
 }
@@ -185,6 +195,10 @@ type Request_Leave struct {
 	Leave uint64 `protobuf:"varint,8,opt,name=leave,proto3,oneof"` // the process ends; acknowledged
 }
 
+type Request_LockHint struct {
+	LockHint *LockHint `protobuf:"bytes,9,opt,name=lock_hint,json=lockHint,proto3,oneof"` // not acknowledged
+}
+
 func (*Request_Hello) isRequest_Kind() {}
 
 func (*Request_Subscribe) isRequest_Kind() {}
@@ -200,6 +214,8 @@ func (*Request_Cancel) isRequest_Kind() {}
 func (*Request_Lose) isRequest_Kind() {}
 
 func (*Request_Leave) isRequest_Kind() {}
+
+func (*Request_LockHint) isRequest_Kind() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -448,6 +464,7 @@ type Events struct {
 	Lost          []string               `protobuf:"bytes,3,rep,name=lost,proto3" json:"lost,omitempty"`
 	LostAll       bool                   `protobuf:"varint,4,opt,name=lost_all,json=lostAll,proto3" json:"lost_all,omitempty"`
 	Ended         bool                   `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"` // another process has ended
+	LockHints     []*LockHint            `protobuf:"bytes,6,rep,name=lock_hints,json=lockHints,proto3" json:"lock_hints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -517,11 +534,87 @@ func (x *Events) GetEnded() bool {
 	return false
 }
 
+func (x *Events) GetLockHints() []*LockHint {
+	if x != nil {
+		return x.LockHints
+	}
+	return nil
+}
+
+// LockHint: process is the receiver in a request, the sender in an event.
+type LockHint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       uint64                 `protobuf:"fixed64,1,opt,name=process,proto3" json:"process,omitempty"`
+	Holder        uint64                 `protobuf:"fixed64,2,opt,name=holder,proto3" json:"holder,omitempty"`
+	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Released      bool                   `protobuf:"varint,4,opt,name=released,proto3" json:"released,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockHint) Reset() {
+	*x = LockHint{}
+	mi := &file_listen_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockHint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockHint) ProtoMessage() {}
+
+func (x *LockHint) ProtoReflect() protoreflect.Message {
+	mi := &file_listen_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockHint.ProtoReflect.Descriptor instead.
+func (*LockHint) Descriptor() ([]byte, []int) {
+	return file_listen_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *LockHint) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *LockHint) GetHolder() uint64 {
+	if x != nil {
+		return x.Holder
+	}
+	return 0
+}
+
+func (x *LockHint) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *LockHint) GetReleased() bool {
+	if x != nil {
+		return x.Released
+	}
+	return false
+}
+
 var File_listen_proto protoreflect.FileDescriptor
 
 const file_listen_proto_rawDesc = "" +
 	"\n" +
-	"\flisten.proto\x12\x11percodb.notify.v1\"\xfc\x02\n" +
+	"\flisten.proto\x12\x11percodb.notify.v1\"\xb8\x03\n" +
 	"\aRequest\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.percodb.notify.v1.HelloH\x00R\x05hello\x12;\n" +
 	"\tsubscribe\x18\x02 \x01(\v2\x1b.percodb.notify.v1.ChannelsH\x00R\tsubscribe\x12?\n" +
@@ -530,7 +623,8 @@ const file_listen_proto_rawDesc = "" +
 	"\apublish\x18\x05 \x01(\v2\x1a.percodb.notify.v1.PublishH\x00R\apublish\x12\x18\n" +
 	"\x06cancel\x18\x06 \x01(\x04H\x00R\x06cancel\x12\x14\n" +
 	"\x04lose\x18\a \x01(\x04H\x00R\x04lose\x12\x16\n" +
-	"\x05leave\x18\b \x01(\x04H\x00R\x05leaveB\x06\n" +
+	"\x05leave\x18\b \x01(\x04H\x00R\x05leave\x12:\n" +
+	"\tlock_hint\x18\t \x01(\v2\x1b.percodb.notify.v1.LockHintH\x00R\blockHintB\x06\n" +
 	"\x04kind\"\xa7\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\x06R\aprocess\x12\x1a\n" +
@@ -547,13 +641,20 @@ const file_listen_proto_rawDesc = "" +
 	"\aMessage\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x18\n" +
 	"\achannel\x18\x02 \x01(\tR\achannel\x12\x18\n" +
-	"\apayload\x18\x03 \x01(\tR\apayload\"\x99\x01\n" +
+	"\apayload\x18\x03 \x01(\tR\apayload\"\xd5\x01\n" +
 	"\x06Events\x12\x12\n" +
 	"\x04acks\x18\x01 \x03(\x04R\x04acks\x126\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1a.percodb.notify.v1.MessageR\bmessages\x12\x12\n" +
 	"\x04lost\x18\x03 \x03(\tR\x04lost\x12\x19\n" +
 	"\blost_all\x18\x04 \x01(\bR\alostAll\x12\x14\n" +
-	"\x05ended\x18\x05 \x01(\bR\x05ended2U\n" +
+	"\x05ended\x18\x05 \x01(\bR\x05ended\x12:\n" +
+	"\n" +
+	"lock_hints\x18\x06 \x03(\v2\x1b.percodb.notify.v1.LockHintR\tlockHints\"j\n" +
+	"\bLockHint\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\x06R\aprocess\x12\x16\n" +
+	"\x06holder\x18\x02 \x01(\x06R\x06holder\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12\x1a\n" +
+	"\breleased\x18\x04 \x01(\bR\breleased2U\n" +
 	"\rNotifications\x12D\n" +
 	"\aConnect\x12\x1a.percodb.notify.v1.Request\x1a\x19.percodb.notify.v1.Events(\x010\x01B0Z.github.com/percodb/percodb/notify/rpc/notifypbb\x06proto3"
 
@@ -569,7 +670,7 @@ func file_listen_proto_rawDescGZIP() []byte {
 	return file_listen_proto_rawDescData
 }
 
-var file_listen_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_listen_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_listen_proto_goTypes = []any{
 	(*Request)(nil),  // 0: percodb.notify.v1.Request
 	(*Hello)(nil),    // 1: percodb.notify.v1.Hello
@@ -577,23 +678,26 @@ var file_listen_proto_goTypes = []any{
 	(*Publish)(nil),  // 3: percodb.notify.v1.Publish
 	(*Message)(nil),  // 4: percodb.notify.v1.Message
 	(*Events)(nil),   // 5: percodb.notify.v1.Events
+	(*LockHint)(nil), // 6: percodb.notify.v1.LockHint
 }
 var file_listen_proto_depIdxs = []int32{
-	1, // 0: percodb.notify.v1.Request.hello:type_name -> percodb.notify.v1.Hello
-	2, // 1: percodb.notify.v1.Request.subscribe:type_name -> percodb.notify.v1.Channels
-	2, // 2: percodb.notify.v1.Request.unsubscribe:type_name -> percodb.notify.v1.Channels
-	2, // 3: percodb.notify.v1.Request.announce:type_name -> percodb.notify.v1.Channels
-	3, // 4: percodb.notify.v1.Request.publish:type_name -> percodb.notify.v1.Publish
-	2, // 5: percodb.notify.v1.Hello.announced:type_name -> percodb.notify.v1.Channels
-	4, // 6: percodb.notify.v1.Publish.messages:type_name -> percodb.notify.v1.Message
-	4, // 7: percodb.notify.v1.Events.messages:type_name -> percodb.notify.v1.Message
-	0, // 8: percodb.notify.v1.Notifications.Connect:input_type -> percodb.notify.v1.Request
-	5, // 9: percodb.notify.v1.Notifications.Connect:output_type -> percodb.notify.v1.Events
-	9, // [9:10] is the sub-list for method output_type
-	8, // [8:9] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	1,  // 0: percodb.notify.v1.Request.hello:type_name -> percodb.notify.v1.Hello
+	2,  // 1: percodb.notify.v1.Request.subscribe:type_name -> percodb.notify.v1.Channels
+	2,  // 2: percodb.notify.v1.Request.unsubscribe:type_name -> percodb.notify.v1.Channels
+	2,  // 3: percodb.notify.v1.Request.announce:type_name -> percodb.notify.v1.Channels
+	3,  // 4: percodb.notify.v1.Request.publish:type_name -> percodb.notify.v1.Publish
+	6,  // 5: percodb.notify.v1.Request.lock_hint:type_name -> percodb.notify.v1.LockHint
+	2,  // 6: percodb.notify.v1.Hello.announced:type_name -> percodb.notify.v1.Channels
+	4,  // 7: percodb.notify.v1.Publish.messages:type_name -> percodb.notify.v1.Message
+	4,  // 8: percodb.notify.v1.Events.messages:type_name -> percodb.notify.v1.Message
+	6,  // 9: percodb.notify.v1.Events.lock_hints:type_name -> percodb.notify.v1.LockHint
+	0,  // 10: percodb.notify.v1.Notifications.Connect:input_type -> percodb.notify.v1.Request
+	5,  // 11: percodb.notify.v1.Notifications.Connect:output_type -> percodb.notify.v1.Events
+	11, // [11:12] is the sub-list for method output_type
+	10, // [10:11] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_listen_proto_init() }
@@ -610,6 +714,7 @@ func file_listen_proto_init() {
 		(*Request_Cancel)(nil),
 		(*Request_Lose)(nil),
 		(*Request_Leave)(nil),
+		(*Request_LockHint)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -617,7 +722,7 @@ func file_listen_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_listen_proto_rawDesc), len(file_listen_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
