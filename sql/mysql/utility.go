@@ -108,7 +108,7 @@ func (c *converter) explain(n *tidb.ExplainStmt) ast.Statement {
 	if f := strings.ToLower(n.Format); f != "" && f != "row" && f != "traditional" {
 		c.refuse(n, "EXPLAIN with FORMAT", "Leave it out.")
 	}
-	st := &ast.Explain{Analyze: n.Analyze, Statement: inner, Text: inner.String()}
+	st := &ast.Explain{Analyze: n.Analyze, Summary: n.Analyze, Statement: inner, Text: inner.String()}
 	if n.Analyze {
 		st.Options = []ast.StorageOption{{Name: "analyze"}}
 	}
