@@ -169,7 +169,7 @@ func (f *startFlags) checkDurations(flags *pflag.FlagSet) error {
 		{"authentication-timeout", f.authenticationTimeout, time.Second, 10 * time.Minute, "1s", "10m"},
 		{"gc-life", f.gcLife, gc.MinLife, gc.MaxLife, "1s", fmt.Sprintf("%.0fh", gc.MaxLife.Hours())},
 		{"gc-interval", f.gcInterval, 10 * time.Millisecond, 24 * time.Hour, "10ms", "24h"},
-		{"gc-lease", f.gcLease, time.Second, time.Hour, "1s", "1h"},
+		{"gc-lease", f.gcLease, 100 * time.Millisecond, time.Hour, "100ms", "1h"},
 	} {
 		if flags.Changed(d.name) && (d.given < d.least || d.given > d.most) {
 			return fmt.Errorf("--%s %v: use %s to %s", d.name, d.given, d.leastText, d.upText)

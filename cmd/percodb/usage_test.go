@@ -39,7 +39,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"start --gc-life 1ms --data " + dir, []string{"--gc-life 1ms: use 1s to 8760h"}},
 		{"start --gc-life 0s", []string{"--gc-life 0s: use 1s to 8760h", "see percodb start --help"}},
 		{"start --gc-interval -1s", []string{"--gc-interval -1s: use 10ms to 24h"}},
-		{"start --gc-lease 1ns", []string{"--gc-lease 1ns: use 1s to 1h"}},
+		{"start --gc-lease 1ns", []string{"--gc-lease 1ns: use 100ms to 1h"}},
 		{"start --authentication-timeout 0s", []string{"--authentication-timeout 0s: use 1s to 10m"}},
 		{"start --authentication-timeout 2562047h", []string{"--authentication-timeout 2562047h0m0s: use 1s to 10m"}},
 		{"start --max-connections 262144", []string{"--max-connections 262144: use 1 to 262143"}},
