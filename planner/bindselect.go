@@ -374,6 +374,11 @@ func (sb *selectBinder) checkGroupTarget(t *target) error {
 			return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in GROUP BY").At(t.pos)
 		}
 	}
+	for i := range sb.sel.groupings {
+		if ids.has(sb.sel.groupings[i].id) { // PostgreSQL says the same of both.
+			return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in GROUP BY").At(t.pos)
+		}
+	}
 	return sb.sel.withoutWindows(t.e, "GROUP BY")
 }
 

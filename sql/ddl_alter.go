@@ -67,7 +67,11 @@ func (p *parser) alterRelation(pos ast.Pos, kind kw.Word) ast.Statement {
 		return a
 	}
 	for first := true; first || p.accept(','); first = false {
-		a.Commands = append(a.Commands, p.alterCommand(kind))
+		c := p.alterCommand(kind)
+		if attach, ok := c.(*ast.TableCommand); ok && attach.Action == "ATTACH PARTITION" && (attach.Bound == nil) != (kind == kw.Index) {
+			p.unexpected() // A partition of an index has no bound, any other has one.
+		}
+		a.Commands = append(a.Commands, c)
 	}
 	return a
 }

@@ -25,7 +25,7 @@ func (s *Shard) Check(ctx context.Context, report func(mvcc.Finding) error, prog
 	}
 	all := widerow.InterleaveFilters(wholeFamily(familyLock), wholeFamily(familyWrite), wholeFamily(familyData), wholeFamily(familyStatus), wholeFamily(familyNotify))
 	var failed error
-	err = s.c.readRows(ctx, rowRanges([]kv.Span{{}}), all, widerow.ReadOptions{}, func(row widerow.Row) bool {
+	visit := func(row widerow.Row) bool {
 		if sum.Rows++; sum.Rows%checkProgress == 0 {
 			progress(sum.Rows)
 		}
@@ -44,6 +44,12 @@ func (s *Shard) Check(ctx context.Context, report func(mvcc.Finding) error, prog
 			}
 		}
 		return true
+	}
+	_ = patiently(ctx, func() error {
+		if err = s.c.readRows(ctx, rowRanges([]kv.Span{{}}), all, widerow.ReadOptions{}, visit); sum.Rows > 0 {
+			return nil // What has been reported is not reported again.
+		}
+		return err
 	})
 	if err == nil {
 		err = failed

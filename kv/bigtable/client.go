@@ -95,7 +95,7 @@ func Open(ctx context.Context, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.recognize(ctx); err != nil {
+	if err := patiently(ctx, func() error { return c.recognize(ctx) }); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil

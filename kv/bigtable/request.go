@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 )
 
@@ -115,6 +116,22 @@ func (r *request) result(err error) error {
 		return mapped
 	default:
 		return mapped
+	}
+}
+
+// patiently repeats what belongs to no statement, and so to no budget, while Bigtable is unavailable, for repeatFor.
+func patiently(ctx context.Context, do func() error) error {
+	until := time.Now().Add(repeatFor)
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := do()
+		if _, unavailable := errkind.As[*kv.UnavailableError](err); !unavailable || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
 	}
 }
 

@@ -14,8 +14,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/percodb/percodb/internal/faultproxy"
+	"github.com/percodb/percodb/internal/tsotest"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/bigtable/widerow"
+	"github.com/percodb/percodb/kv/mvcc"
 )
 
 // Goal: a read or an unconditional write that Bigtable does not answer at all is sent once: its caller has a budget for repetitions, and Google's library
@@ -65,6 +67,41 @@ func TestUnansweredRequestIsNotRepeated(t *testing.T) {
 		if err := do(); err != nil {
 			t.Errorf("%s afterwards: %v", method, err)
 		}
+	}
+}
+
+// Goal: a process starts, and a table is checked, although Bigtable refuses a request for a moment: neither has a budget for repetitions. Method: a
+// proxy refuses the first read of each.
+func TestRefusedOnceOutsideOfStatements(t *testing.T) {
+	proxy, opts := newProxy(t)
+	if _, err := CreateTable(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	refuseOne := func() (refused *atomic.Int32) {
+		refused = &atomic.Int32{}
+		proxy.Inject(func(called string, _ []byte) faultproxy.Fault {
+			if called != "ReadRows" || refused.Add(1) > 1 {
+				return faultproxy.Fault{}
+			}
+			return faultproxy.Fault{Err: faultproxy.ErrUnavailable}
+		})
+		return refused
+	}
+	refused := refuseOne()
+	client, err := Open(t.Context(), opts)
+	if err != nil || refused.Load() < 2 {
+		t.Fatalf("%v after %d reads", err, refused.Load())
+	}
+	defer client.Close()
+	proxy.Inject(nil)
+	shard, err := NewShard(t.Context(), client, ShardOptions{Oracle: &tsotest.ClockOracle{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shard.Close()
+	refused = refuseOne()
+	if _, err := shard.Check(t.Context(), func(mvcc.Finding) error { return nil }, func(int64) {}); err != nil || refused.Load() < 2 {
+		t.Errorf("%v after %d reads", err, refused.Load())
 	}
 }
 
