@@ -2,10 +2,12 @@ package planner
 
 import (
 	"math"
+	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/collation"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // sarg is a condition on one column that an index can serve: equality with a value, membership in a
@@ -35,7 +37,21 @@ func (p *physical) sargs(s *scanRel, conds []expr.Scalar) []sarg {
 	for i, c := range conds {
 		out = p.appendSargs(out, s, own, c, i)
 	}
-	return out
+	return slices.DeleteFunc(out, func(a sarg) bool {
+		return a.ord >= 0 && a.ord < len(s.table.Columns) && !a.fits(s.table.Columns[a.ord].Type) // Beyond are the expressions of indexes.
+	})
+}
+
+// fits reports whether the sarg's value can be a key of a column of type t. A record of another type than the column's has other fields; comparing the
+// two is an error, which the condition answers.
+func (a *sarg) fits(t types.Type) bool {
+	switch {
+	case !t.Underlying().IsRow():
+		return true
+	case a.each != nil:
+		return a.each.Type().Elem().Underlying().OID == t.Underlying().OID
+	}
+	return a.value.Type().Underlying().OID == t.Underlying().OID
 }
 
 func (p *physical) appendSargs(out []sarg, s *scanRel, own colSet, cond expr.Scalar, i int) []sarg {

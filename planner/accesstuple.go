@@ -62,7 +62,7 @@ func (p *physical) tuplePaths(s *scanRel, ix *catalog.IndexDescriptor, sargs []s
 // fieldOf returns which of the tuples' columns a table column is whose keys have collation c, -1 for none.
 func (p *physical) fieldOf(s *scanRel, list *expr.TupleList, ord int, c *collation.Collation) int {
 	for i, x := range list.X {
-		if p.ordinalOf(s, x) == ord && collation.SameOrder(list.Classes[i].Coll, c) {
+		if p.ordinalOf(s, x) == ord && !x.Type().Underlying().IsRow() && collation.SameOrder(list.Classes[i].Coll, c) {
 			return i
 		}
 	}
