@@ -19,7 +19,7 @@ func TestInterruptedBodies(t *testing.T) {
 	s.exec("create table a (id int primary key, v text); create table b (id int primary key); create table bad (id int primary key)")
 	for body, code := range map[string]string{
 		"select set_config('statement_timeout', '1s', false); select pg_sleep(3600) from bad, %[2]s c where c.id = bad.id": "57014",
-		"select array_agg(repeat('x', 1000000) || g) from bad, %[2]s c, generate_series(1, 10000) g where c.id = bad.id":     "53200",
+		"select array_agg(repeat('x', 1000000) || g) from bad, %[2]s c, generate_series(1, 10000) g where c.id = bad.id":   "53200",
 	} {
 		for batch, changed := range map[int]string{1: "(select key.id)", 10: "changed"} {
 			s.exec(fmt.Sprintf("create observer o on a with (max_attempts = 2, batch = %[1]d) as $$ "+body+
