@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -366,18 +368,12 @@ func (sb *selectBinder) groupExpr(e ast.Expr) (expr.Scalar, error) {
 	return x, nil
 }
 
-// checkGroupTarget refuses to group by an aggregate.
+// checkGroupTarget refuses to group by an aggregate, and by GROUPING, which PostgreSQL calls one too.
 func (sb *selectBinder) checkGroupTarget(t *target) error {
 	ids := used(t.e)
-	for i := range sb.sel.aggs {
-		if ids.has(sb.sel.aggs[i].id) {
-			return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in GROUP BY").At(t.pos)
-		}
-	}
-	for i := range sb.sel.groupings {
-		if ids.has(sb.sel.groupings[i].id) { // PostgreSQL says the same of both.
-			return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in GROUP BY").At(t.pos)
-		}
+	if slices.ContainsFunc(sb.sel.aggs, func(a aggregation) bool { return ids.has(a.id) }) ||
+		slices.ContainsFunc(sb.sel.groupings, func(g groupingCall) bool { return ids.has(g.id) }) {
+		return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in GROUP BY").At(t.pos)
 	}
 	return sb.sel.withoutWindows(t.e, "GROUP BY")
 }

@@ -130,14 +130,17 @@ func (c *explainCommands) analyze(
 	if n.Buffers {
 		e.requests = &percolator.Requests{}
 	}
-	if _, err := c.runner.executePlan(ctx, e, &rowCollector{discard: true}); err != nil {
+	_, err = c.runner.executePlan(ctx, e, &rowCollector{discard: true})
+	if txn := c.plans.tx.txn; n.Buffers && txn != nil { // It goes on, also after an error.
+		txn.CountRequests(nil)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if n.Summary {
 		sum.Execution = time.Since(began)
 	}
 	if r := e.requests; r != nil {
-		c.plans.tx.txn.CountRequests(nil)
 		sum.Requests = &planner.ExplainRequests{
 			Reads: r.Reads.Load(), ReadKeys: r.ReadKeys.Load(), Scans: r.Scans.Load(), ScanRows: r.ScanRows.Load(),
 			Locks: r.Locks.Load(), LockedKeys: r.LockedKeys.Load(),

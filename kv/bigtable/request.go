@@ -24,7 +24,7 @@ import (
 //	                closed, and its requests fail
 //	an answer       comes within Options.RequestTimeout; of a scan, the next message
 //	repetitions     of a request that has failed are percodb's, which has a budget for them (percolator.Options.UnreachableBudget); Google's library
-//	                may only continue what was answered in part, a scan, for repeatFor
+//	                may only continue what was answered in part, a scan, for repeatFor; what belongs to no statement has no such budget: see patiently
 
 const (
 	// pingAfter is how long a connection may be silent while a request is under way before a ping is sent; Google's Java client has the same.
@@ -33,7 +33,8 @@ const (
 	deadAfter = 5 * time.Second
 	// connectTimeout is how long it may take to connect.
 	connectTimeout = 3 * time.Second
-	// repeatFor is how long Google's library may repeat the rest of an operation that Bigtable has answered in part.
+	// repeatFor is how long Google's library may repeat the rest of an operation that Bigtable has answered in part, and percodb what belongs to no
+	// statement.
 	repeatFor = 5 * time.Second
 )
 
